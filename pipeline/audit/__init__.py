@@ -3,6 +3,6 @@
 
 from ...controller.audit import RULES, Trace
 from .local import audit
-from .values import GAPS, KINDS, Audit, Gap, Quarantined, Violation
+from .values import GAPS, KINDS, Audit, Gap, RejectedRow, Violation
 
-__all__ = ["GAPS", "KINDS", "RULES", "Audit", "Gap", "Quarantined", "Trace", "Violation", "audit"]
+__all__ = ["GAPS", "KINDS", "RULES", "Audit", "Gap", "RejectedRow", "Trace", "Violation", "audit"]

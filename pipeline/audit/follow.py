@@ -25,12 +25,12 @@ from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic,
 from .local import OnePass
 from .order import FileOrder
 from .stitched import first_of_term, suspects
-from .values import Gap, Quarantined, Violation, gaps_in_order, in_order
+from .values import Gap, RejectedRow, Violation, gaps_in_order, in_order
 
 FILES_MAX: Final = 16
 """How many files of a cluster are remembered. Late lines of an older one are only reported as a gap."""
 
-Said: TypeAlias = Violation | Gap | Quarantined
+Said: TypeAlias = Violation | Gap | RejectedRow
 Place: TypeAlias = tuple[bool, int, int, str]
 
 
@@ -113,7 +113,7 @@ class _Following(OnePass):
         self._told |= {("superseded epoch", epoch) for _, epoch, _ in suspects(edges)}
         found = [one for one in self._found if isinstance(one, Violation)]
         gaps = [*self._rest.gaps, *self._order.gaps(), *(gap for edge in edges for gap in edge.gaps)]
-        return [*in_order(rank, found + order), *gaps_in_order(rank, gaps), *self._rest.quarantine]
+        return [*in_order(rank, found + order), *gaps_in_order(rank, gaps), *self._rest.rejected_rows]
 
     def _reached_ms(self) -> int:
         return max(self._order.reached_ms, 0 if self._at is None else self._at.reached_ms)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -17,9 +17,10 @@ from ..journal.lines import Event
 from .edges import Edge
 from .topics import TopicTrace
 
-VERSION: Final = 2
+VERSION: Final = 1
 EPOCHS_MAX: Final = 64
 """How many terms are remembered, with what was reported of them and their first seq."""
+T = TypeVar("T")
 _OF_TERM: Final = ("partitions", "intents", "topics", "counts")
 
 
@@ -43,10 +44,12 @@ def _listed(detail: Any, name: str) -> list[Any]:
 
 def kept_edge(edge: Edge) -> Edge:
     """The part that later lines are compared with."""
-    takeovers, seq_max, spans = (
-        dict(sorted(by_epoch.items())[-EPOCHS_MAX:]) for by_epoch in (edge.takeovers, edge.seq_max, edge.spans)
-    )
+    takeovers, seq_max, spans = _last(edge.takeovers), _last(edge.seq_max), _last(edge.spans)
     return Edge(edge.file, edge.first, edge.last, takeovers, seq_max, (), (), (), (), {}, 0, spans, *edge[-2:])
+
+
+def _last(by_epoch: Mapping[int, T]) -> dict[int, T]:
+    return dict(sorted(by_epoch.items())[-EPOCHS_MAX:])
 
 
 def kept_trace(trace: TopicTrace) -> Any:

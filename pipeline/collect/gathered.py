@@ -23,7 +23,7 @@ from ..tables.declared import (
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
-    QUARANTINE,
+    REJECTED_ROWS,
     REPLICA_LOG,
     REPLICA_SAMPLE,
 )
@@ -92,7 +92,7 @@ class Gathered:
             REPLICA_LOG.name: from_rows(REPLICA_LOG, self.logs),
             REPLICA_SAMPLE.name: from_rows(REPLICA_SAMPLE, self.replica_samples),
             BROKER_SAMPLE.name: from_rows(BROKER_SAMPLE, self.broker_samples),
-            QUARANTINE.name: self.rejects.table(),
+            REJECTED_ROWS.name: self.rejects.table(),
         }
 
 
@@ -105,7 +105,7 @@ def bad_row(what: str, expected: str, got: object) -> NoReturn:
 
 
 def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], take: Callable[[str, Any], None]) -> None:
-    """Give every row to `take`, with its number or its name; one that raises BadRow goes to the quarantine."""
+    """Give every row to `take`, with its number or its name; one that raises BadRow is rejected."""
     named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
     for number, (name, row) in enumerate(named, 1):
         try:

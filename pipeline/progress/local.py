@@ -47,10 +47,10 @@ def finished(
     told: Iterable[Told], world: WorldOf, rest: Rest, samples: Samples, *, as_of_ms: int | None, stuck_ms: int
 ) -> Progress:
     """The result for the reassignments of a journal. Raises NoJournal if it has no line."""
-    if not world.rows and not rest.quarantine:
+    if not world.rows and not rest.rejected_rows:
         raise NoJournal("the journal holds no whole commit")
     said = conclude(told, world.world(), samples, as_of_ms=as_of_ms, stuck_ms=stuck_ms)
-    return said._replace(quarantine=(*sorted(rest.quarantine), *said.quarantine))
+    return said._replace(rejected_rows=(*sorted(rest.rejected_rows), *said.rejected_rows))
 
 
 def progresses(

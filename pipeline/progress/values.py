@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...controller.model.copying import Copy
-from ..audit.values import Quarantined
+from ..audit.values import RejectedRow
 
 
 class Move(NamedTuple):
@@ -119,5 +119,5 @@ class Progress(NamedTuple):
     series: tuple[Reassigning, ...]
     step_ms: int
     calibration: tuple[Calibration, ...]
-    quarantine: tuple[Quarantined, ...]
+    rejected_rows: tuple[RejectedRow, ...]
     waves: tuple[WaveTime, ...] = ()

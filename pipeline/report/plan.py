@@ -23,7 +23,7 @@ from ..amounts import amount, duration
 from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
 from ..stages.requests import settings_of
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, QUARANTINE, WAVE
+from ..tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, REJECTED_ROWS, WAVE
 from .page import facts, page, plot, verdict
 from .plan_plots import plots
 from .plan_tables import tables_of
@@ -41,7 +41,7 @@ _DOES: Final[Mapping[str, str]] = {
 
 def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> str:
     """A whole document, from the tables `plan`, `plan_move`, `plan_reason`, `plan_load` and `broker`, and, if given,
-    the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `quarantine`."""
+    the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `rejected_rows`."""
     (said,) = tables[PLAN.name].to_pylist()
     parts = [verdict(*_verdict(said, tables)), _facts(said, tables)]
     parts += [plot(*one) for one in plots(said, tables)]
@@ -56,9 +56,9 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     )
     waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
-    quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
-    rows = counted(quarantined, "row", ",")
-    beside = f" Left out: {rows} of the snapshot, which were rejected." if quarantined else ""
+    rejected = tables[REJECTED_ROWS.name].num_rows if REJECTED_ROWS.name in tables else 0
+    rows = counted(rejected, "row", ",")
+    beside = f" Left out: {rows} of the snapshot, which were rejected." if rejected else ""
     brokers, loads = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD))
     notes = "".join(f" Note: {text}." for text in of_plan(said, brokers, loads) + of_waves(waves))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind

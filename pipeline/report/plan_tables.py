@@ -16,8 +16,8 @@ from ..tables.declared import (
     PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
-    QUARANTINE,
     REDUCTION,
+    REJECTED_ROWS,
     WAVE,
     WAVE_THROTTLE,
 )
@@ -36,8 +36,8 @@ def tables_of(tables: Mapping[str, Arrow]) -> Iterator[str]:
     if "wave_reason" in tables:
         yield _counted("In no wave, by reason", tables["wave_reason"], ("reason",), _partition)
     yield _violations(tables)
-    if QUARANTINE.name in tables:
-        yield _counted("Rejected rows, by reason", tables[QUARANTINE.name], ("source", "reason"), _quarantined)
+    if REJECTED_ROWS.name in tables:
+        yield _counted("Rejected rows, by reason", tables[REJECTED_ROWS.name], ("source", "reason"), _rejected)
     yield _waves(tables)
     yield _brokers(tables)
 
@@ -87,7 +87,7 @@ def _partition(row: dict[str, Any]) -> str:
     return where if row["broker_id"] is None else f"{where}, broker {row['broker_id']}"
 
 
-def _quarantined(row: dict[str, Any]) -> str:
+def _rejected(row: dict[str, Any]) -> str:
     line = "" if row["line"] is None else f"line {row['line']}: "
     return f"{line}{row['raw']}"
 

@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from ..audit.follow import Said, follow, place_of
 from ..audit.kept import topics_in
-from ..audit.values import Gap, Quarantined, Violation
+from ..audit.values import Gap, RejectedRow, Violation
 from ..journal.lines import FILE_GONE, read_line
 from ..journal.lines import Event as Line
 from .failing import failing
@@ -36,7 +36,7 @@ _TRIGGER: Final = "1 second"
 _LOOK_EVERY_S: Final = 1
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Violation, Gap, Quarantined)}
+_KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Violation, Gap, RejectedRow)}
 _COLUMNS: Final = "cluster string, lines long, said string"
 
 Batch: TypeAlias = dict[str, tuple[int, list[Said]]]

@@ -28,7 +28,7 @@ from ..tables.declared import (
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
-    QUARANTINE,
+    REJECTED_ROWS,
     REPLICA_LOG,
     REPLICA_SAMPLE,
     STATES,
@@ -64,7 +64,7 @@ class _Sieve:
         self.reason[where & (self.reason == "")] = reason
 
     def result(self) -> Arrow:
-        """The rows without a reason; the others are in the quarantine."""
+        """The rows without a reason; the others are rejected."""
         good = np.asarray(self.reason == "", np.bool_)
         if good.all():
             return self.rows
@@ -75,10 +75,10 @@ class _Sieve:
 
 
 def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without unusable rows, sorted by their keys; `quarantine` includes the rows removed here. Raises
-    BadInput if a column is missing or of another type."""
+    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Raises BadInput if a
+    column is missing or of another type."""
     rejects = Rejects()
-    before = tables.get(QUARANTINE.name)
+    before = tables.get(REJECTED_ROWS.name)
     broker = _brokers(tables[BROKER.name], rejects)
     partition = _partitions(tables[PARTITION.name], rejects)
     broker = _with_unlisted(broker, partition, rejects)
@@ -92,8 +92,8 @@ def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> di
             sieve = _Sieve(table, tables[table.name], rejects)
             _old(sieve, age_max_s)
             found[table.name] = _samples(sieve, broker, partition, check)
-    said = [] if before is None else [conform(QUARANTINE, before, QUARANTINE.name)]
-    found[QUARANTINE.name] = pa.concat_tables([*said, rejects.table()])
+    said = [] if before is None else [conform(REJECTED_ROWS, before, REJECTED_ROWS.name)]
+    found[REJECTED_ROWS.name] = pa.concat_tables([*said, rejects.table()])
     return found
 
 

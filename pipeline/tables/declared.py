@@ -60,8 +60,8 @@ BROKER_SAMPLE: Final = Table(
     "fetch_follower_p99_ms double?",
     order="ts, broker_id",
 )
-QUARANTINE: Final = Table(
-    "quarantine",
+REJECTED_ROWS: Final = Table(
+    "rejected_rows",
     "source string, line long?, raw string, reason string",
 )
 # one row per partition: in the long run its replicas have the same load

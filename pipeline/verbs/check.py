@@ -12,7 +12,7 @@ from ..cautions import of_capacities, of_check
 from ..stages.arrays import Limits
 from ..stages.check import check
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from ..tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, VIOLATION
 from ..tables.files import Place, Wanted
 from .verb import Said, Tables, Told
 
@@ -34,7 +34,7 @@ class Check:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(t, optional=True) for t in (REPLICA_LOAD, QUARANTINE)))
+        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(t, optional=True) for t in (REPLICA_LOAD, REJECTED_ROWS)))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a rule is broken."""

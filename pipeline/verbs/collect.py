@@ -31,6 +31,6 @@ class Collect:
         return ()
 
     def run(self, place: Place, _: Tables, told: Told) -> Said:
-        """Exit code 1 if rows are in quarantine."""
+        """Exit code 1 if rows are rejected."""
         gathered = self.landing.read(place, Of(self.now, place.cluster))
         return Load(self.dry_run, notes=tuple(gathered.notes)).run(place, gathered.tables(), told)

@@ -19,8 +19,8 @@ from ..tables.declared import (
     PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
-    QUARANTINE,
     REDUCTION,
+    REJECTED_ROWS,
     REPLICA_LOAD,
     WAVE,
     WAVE_MOVE,
@@ -51,7 +51,7 @@ class Export:
         there = [Wanted(table, self.name) for table in (PLAN, PLAN_MOVE, PLAN_REASON, PLAN_LOAD)]
         of_waves = (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
         there += [Wanted(table, self.name, optional=True) for table in of_waves]
-        there += [Wanted(table, optional=True) for table in (QUARANTINE, BROKER_DEFAULT)]
+        there += [Wanted(table, optional=True) for table in (REJECTED_ROWS, BROKER_DEFAULT)]
         return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:

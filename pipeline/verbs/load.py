@@ -20,7 +20,7 @@ from ..tables.declared import (
     BROKER_LOAD,
     BROKER_SAMPLE,
     PARTITION,
-    QUARANTINE,
+    REJECTED_ROWS,
     REPLICA_LOAD,
     REPLICA_LOG,
     REPLICA_SAMPLE,
@@ -30,14 +30,14 @@ from ..tables.files import Place, Wanted
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
 
-_KNOWN_BESIDE: Final = (BROKER_DEFAULT, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
+_KNOWN_BESIDE: Final = (BROKER_DEFAULT, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, REJECTED_ROWS)
 
 
 @attrs.frozen
 class Load:
-    """Reads the collected tables, writes them without unusable rows, `quarantine`, and the loads. `consistent`: whether
-    they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`, `window_s`: of
-    samples, as in the stages `validate` and `load`."""
+    """Reads the collected tables, writes them without unusable rows, `rejected_rows`, and the loads. `consistent`:
+    whether they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`,
+    `window_s`: of samples, as in the stages `validate` and `load`."""
 
     dry_run: bool = False
     consistent: bool | None = None
@@ -54,12 +54,12 @@ class Load:
         return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(table, optional=True) for table in _KNOWN_BESIDE))
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """Exit code 1 if rows are in quarantine."""
+        """Exit code 1 if rows are rejected."""
         found = validate(given, age_max_s=self.age_max_s)
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             _write(place, found)
-        reasons = reason_counts(found[QUARANTINE.name].column("reason").to_pylist())
+        reasons = reason_counts(found[REJECTED_ROWS.name].column("reason").to_pylist())
         said = {
             "cluster": place.cluster,
             "snapshot": place.snapshot,
@@ -70,7 +70,7 @@ class Load:
             **_known(found[REPLICA_LOAD.name]),
             "averaged": averaged(found),
             "consistent": self.consistent,
-            "quarantined": reasons,
+            "rejected_rows": reasons,
             "notes": [*self.notes, *of_capacities(found[BROKER.name].to_pylist())],
             "written": not self.dry_run,
         }
@@ -136,5 +136,5 @@ def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
         rows.append(("requests", f"{', '.join(times)}: 99 percent at the slowest broker take no longer"))
-    rows += reason_rows("rejected", "row", said["quarantined"])
+    rows += reason_rows("rejected", "row", said["rejected_rows"])
     return rows + [("note", text) for text in said["notes"]]

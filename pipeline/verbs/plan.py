@@ -25,8 +25,8 @@ from ..tables.declared import (
     PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
-    QUARANTINE,
     REDUCTION,
+    REJECTED_ROWS,
     REPLICA_LOAD,
     TABLES,
     WAVE,
@@ -60,7 +60,7 @@ class Plan:
     @property
     def wanted(self) -> Sequence[Wanted]:
         """As `Verb`."""
-        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, QUARANTINE)
+        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, REJECTED_ROWS)
         optional = (Wanted(table, optional=True) for table in more)
         return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *optional)
 

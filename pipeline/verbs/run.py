@@ -32,7 +32,7 @@ from ..tables.declared import (
     BROKER_LOAD,
     BROKER_SAMPLE,
     PARTITION,
-    QUARANTINE,
+    REJECTED_ROWS,
     REPLICA_LOAD,
     REPLICA_LOG,
     REPLICA_SAMPLE,
@@ -49,7 +49,7 @@ from .waves import Waves
 
 _SNAPSHOT: Final = (
     *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),
-    *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD, BROKER_DEFAULT)),
+    *(Wanted(table, optional=True) for table in (REJECTED_ROWS, BROKER_LOAD, BROKER_DEFAULT)),
 )
 _LOADED: Final = tuple(Wanted(table, optional=True) for table in (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE))
 

@@ -100,10 +100,10 @@ def test_a_plan_is_shown_as_a_page_before_it_is_cut_into_waves(made: Path, tmp_p
     assert not page.exists()
 
 
-def test_quarantined_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
+def test_rejected_row_is_reported_with_exit_code_1(tmp_path: Path, inputs: dict[str, Path]) -> None:
     code, collected = collect(tmp_path, inputs, "bad")
     assert (code, collected["bytes"]) == (1, 1200)
-    assert collected["quarantined"] == {"logDirs: expected a list, got None": 1}
+    assert collected["rejected_rows"] == {"logDirs: expected a list, got None": 1}
     assert said("drain", tmp_path / "tables", "--brokers", "1")[0] == 0
 
 

@@ -79,19 +79,19 @@ def page_of_a_plan(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("option", BAD)
-def test_a_bad_row_of_a_file_is_quarantined_and_the_run_goes_on(option: str, tmp_path: Path) -> None:
+def test_a_bad_row_of_a_file_is_rejected_and_the_run_goes_on(option: str, tmp_path: Path) -> None:
     name, content, word = BAD[option]
     (tmp_path / name).write_text(content)
     (tmp_path / "good.json").write_text(json.dumps(MAP))
     given = [option, f"1={tmp_path / name}" if option == "--prometheus" else tmp_path / name]
     code, said = collected(tmp_path, *given, *(() if option == "--map" else ("--map", tmp_path / "good.json")))
     assert (code, said["partitions"], said["written"]) == (1, 4, True)
-    assert sum(said["quarantined"].values()) == 1
-    assert word.lower() in next(iter(said["quarantined"])).lower()
+    assert sum(said["rejected_rows"].values()) == 1
+    assert word.lower() in next(iter(said["rejected_rows"])).lower()
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
-def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_bad_key_of_a_store_is_rejected_and_the_run_goes_on(tmp_path: Path) -> None:
     url = f"memory:{tmp_path / 'store'}"
     with closing(open_store(url)) as store:
         values = {
@@ -100,11 +100,11 @@ def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path)
         }
         store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
     code, said = collected(tmp_path, "--store", url)
-    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
+    assert (code, said["partitions"], sum(said["rejected_rows"].values())) == (1, 3, 1)
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
-def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
+def test_a_bad_key_of_a_tree_is_rejected_and_the_run_goes_on(tmp_path: Path) -> None:
     """A dump of a store, whose values may be anything."""
     url = f"memory:{tmp_path / 'store'}"
     with closing(open_store(url)) as store:
@@ -116,5 +116,5 @@ def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) 
     tree = tmp_path / "tree.json"
     assert CliRunner().invoke(kedge, ["store", "dump", url, str(tree)]).exit_code == 0
     code, said = collected(tmp_path, "--tree", tree)
-    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
+    assert (code, said["partitions"], sum(said["rejected_rows"].values())) == (1, 3, 1)
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)

@@ -1,4 +1,4 @@
-"""Collecting: what each source gives, and what of it goes to the quarantine."""
+"""Collecting: what each source gives, and what of it is rejected."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_broker_with_replicas_and_without_registration_is_dead(store: MemorySt
     ]
 
 
-def test_keys_that_cannot_be_read_are_quarantined_and_cost_nothing_else(store: MemoryStore) -> None:
+def test_keys_that_cannot_be_read_are_rejected_and_cost_nothing_else(store: MemoryStore) -> None:
     found = Gathered()
     from_store(store, "store", found, timeout_s=5)
     assert len(found.rejects.rows) == 5
@@ -168,7 +168,7 @@ def test_a_list_of_brokers_may_say_more_than_the_rack() -> None:
         7,
     ],
 )
-def test_a_bad_entry_of_a_map_is_quarantined_with_its_number(row: object) -> None:
+def test_a_bad_entry_of_a_map_is_rejected_with_its_number(row: object) -> None:
     found = Gathered()
     good = {"topic": "t", "partition": 0, "replicas": [1]}
     from_map(json.dumps({"partitions": [good, row]}).encode(), "map", found)
@@ -180,7 +180,7 @@ def test_a_bad_entry_of_a_map_is_quarantined_with_its_number(row: object) -> Non
     "row",
     [{"state": "sick"}, {"size": 1}, {"rack": 1.5}, {"disk_capacity_bytes": -1}, {"nw_in_capacity_bps": "x"}, 3.5],
 )
-def test_a_bad_broker_of_a_list_is_quarantined(row: object) -> None:
+def test_a_bad_broker_of_a_list_is_rejected(row: object) -> None:
     found = Gathered()
     from_broker_list(json.dumps({"1": "a", "2": row, "x": "a"}).encode(), "list", found)
     assert [b["broker_id"] for b in rows(found, "broker")] == [1]
@@ -308,7 +308,7 @@ def test_prometheus_text_gives_the_times_of_requests_by_broker() -> None:
         'kafka_log_log_size{topic="t",partition="0",broker_id="x"} 5',
     ],
 )
-def test_a_line_of_a_known_metric_that_cannot_be_read_is_quarantined(line: str) -> None:
+def test_a_line_of_a_known_metric_that_cannot_be_read_is_rejected(line: str) -> None:
     found = Gathered()
     from_prometheus(line.encode(), "m", found, broker_id=4, now=NOW)
     assert (found.logs, found.broker_samples) == ([], [])

@@ -1,4 +1,4 @@
-"""Inputs that no tool writes: whatever stands in a file is taken, quarantined or refused, and nothing breaks."""
+"""Inputs that no tool writes: whatever stands in a file is taken, rejected or refused, and nothing breaks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ TOPS = {
 @pytest.mark.full
 @pytest.mark.parametrize("name", READERS)
 @given(st.data())
-def test_any_json_is_taken_quarantined_or_refused(name: str, data: st.DataObject) -> None:
+def test_any_json_is_taken_rejected_or_refused(name: str, data: st.DataObject) -> None:
     """And what was taken can be validated, loaded and checked."""
     inner = data.draw(JSON | st.lists(JSON, max_size=3))
     value: Any = {TOPS[name]: inner} if name in TOPS and data.draw(st.booleans()) else inner
@@ -74,7 +74,7 @@ def test_any_json_is_taken_quarantined_or_refused(name: str, data: st.DataObject
     st.text(max_size=8),
     st.sampled_from(("1", "NaN", "-5", "1e400", "x")),
 )
-def test_any_line_of_prometheus_is_taken_quarantined_or_passed_over(labels: str, topic: str, value: str) -> None:
+def test_any_line_of_prometheus_is_taken_rejected_or_passed_over(labels: str, topic: str, value: str) -> None:
     lines = [
         f"kafka_log_log_size{{{labels}}} {value}",
         f'kafka_log_log_size{{topic="{topic}",partition="0"}} {value}',

@@ -10,7 +10,7 @@ import pytest
 
 from kedge.pipeline.errors import BadInput, NotFound
 from kedge.pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, QUARANTINE, TABLES
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, TABLES
 from kedge.pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_places, read_all
 from kedge.pipeline.tables.journal import JOURNAL_EVENT
 from kedge.pipeline.tables.rejects import Rejects
@@ -148,7 +148,7 @@ def test_what_is_rejected_is_kept_with_its_place_and_reason() -> None:
     rejects.add("file", 3, {"b": 1, "a": "\ud800"}, "no good")
     rejects.add("file", None, "x" * 5000, "too long")
     table = rejects.table()
-    assert table.schema.equals(arrow_schema(QUARANTINE))
+    assert table.schema.equals(arrow_schema(REJECTED_ROWS))
     assert table.column("reason").to_pylist() == ["no good", "too long"]
     assert table.column("raw").to_pylist()[0].startswith('{"a"')
 

@@ -41,7 +41,7 @@ def place(audit_of: Audit, rows: list[Row]) -> int:
 
 def test_an_honest_journal_has_nothing_to_find(tmp_path: Path) -> None:
     found = audited(tmp_path, written())
-    assert (found.violations, found.gaps, found.quarantine, found.unchecked) == ((), (), (), ())
+    assert (found.violations, found.gaps, found.rejected_rows, found.unchecked) == ((), (), (), ())
     assert found.counts.lines == len(written())
     assert found.counts.terms == 2
 
@@ -53,7 +53,7 @@ def test_the_journal_of_a_broken_cluster_is_honest(seed: int, tmp_path: Path) ->
     seeded(tmp_path, seed, 300)
     found = audit(journal_files([tmp_path]))
     assert found.violations == ()
-    assert found.quarantine == ()
+    assert found.rejected_rows == ()
 
 
 @pytest.mark.full
@@ -73,7 +73,7 @@ def test_what_is_planted_is_found_at_its_first_event(plant: Callable[[list[Row]]
     first = found.violations[0]
     assert PLANTED[plant] in {v.kind for v in found.violations if v.place == first.place}
     assert place(found, rows) == at
-    assert found.quarantine == ()
+    assert found.rejected_rows == ()
 
 
 def test_a_changed_line_breaks_the_chain_at_the_next_line(tmp_path: Path) -> None:
@@ -213,7 +213,7 @@ def test_a_file_that_is_missing_between_others_is_a_gap(tmp_path: Path) -> None:
     assert (found.violations, [gap.kind for gap in found.gaps]) == ((), ["missing file"])
 
 
-def test_lines_that_cannot_be_read_are_in_quarantine_with_file_line_and_reason(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read_are_rejected_with_file_line_and_reason(tmp_path: Path) -> None:
     """The run goes on; the chain tells that something stood there."""
     file = write(tmp_path, written())[0]
     lines = file.read_bytes().splitlines(keepends=True)
@@ -221,8 +221,8 @@ def test_lines_that_cannot_be_read_are_in_quarantine_with_file_line_and_reason(t
     lines[25] = lines[25].replace(b'"ts":', b'"ts":"noon","was":')
     file.write_bytes(b"".join(lines))
     found = audit(journal_files([tmp_path]))
-    assert [(q.source, q.line) for q in found.quarantine] == [(str(file), 21), (str(file), 26)]
-    assert all(q.reason and q.raw for q in found.quarantine)
+    assert [(q.source, q.line) for q in found.rejected_rows] == [(str(file), 21), (str(file), 26)]
+    assert all(q.reason and q.raw for q in found.rejected_rows)
     assert [v.kind for v in found.violations] == ["chain"]
     assert found.counts.lines == len(written()) - 2
 
@@ -242,7 +242,7 @@ def test_lines_that_cannot_be_read_are_in_quarantine_with_file_line_and_reason(t
         ("prev", 5),
     ],
 )
-def test_a_field_that_is_not_of_its_kind_is_quarantined_and_named(field: str, value: object, tmp_path: Path) -> None:
+def test_a_field_that_is_not_of_its_kind_is_rejected_and_named(field: str, value: object, tmp_path: Path) -> None:
     rows = written()
     file = write(tmp_path, rows)[0]
     lines = file.read_bytes().splitlines(keepends=True)
@@ -250,7 +250,7 @@ def test_a_field_that_is_not_of_its_kind_is_quarantined_and_named(field: str, va
     changed = json.loads(lines[i]) | {field: value}
     lines[i] = json.dumps(changed, separators=(",", ":")).encode() + b"\n"
     file.write_bytes(b"".join(lines))
-    (held,) = audit(journal_files([tmp_path])).quarantine
+    (held,) = audit(journal_files([tmp_path])).rejected_rows
     assert held.line == i + 1
     assert field in held.reason or held.reason == "not a line of a journal"
 

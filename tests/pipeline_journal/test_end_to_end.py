@@ -81,7 +81,7 @@ def honest(folder: Path) -> list[Path]:
 def test_a_plan_that_is_followed_to_its_end_is_audited_without_a_finding(tmp_path: Path) -> None:
     files = honest(tmp_path)
     found = audit(files)
-    assert (found.violations, found.gaps, found.quarantine, found.unchecked) == ((), (), (), ())
+    assert (found.violations, found.gaps, found.rejected_rows, found.unchecked) == ((), (), (), ())
     assert found.counts.terms == 2
     assert len(files) > found.counts.terms  # rotated
     events = {row["event"] for _, _, row in rows_of(files)}

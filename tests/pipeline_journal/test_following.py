@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kedge.pipeline.audit import Quarantined, Violation, audit
+from kedge.pipeline.audit import RejectedRow, Violation, audit
 from kedge.pipeline.audit.follow import Said, follow, place_of
 from kedge.pipeline.audit.kept import topics_in
 from kedge.pipeline.journal.files import journal_files, read_parts, whole_part
@@ -177,7 +177,7 @@ def test_what_is_kept_does_not_grow_with_rows(tmp_path: Path) -> None:
 
 
 def kinds(said: Sequence[Said]) -> list[tuple[str, int]]:
-    return [(one.kind, one.line) for one in said if not isinstance(one, Quarantined)]
+    return [(one.kind, one.line) for one in said if not isinstance(one, RejectedRow)]
 
 
 def test_a_superseded_controller_that_writes_late_is_found_when_it_writes(tmp_path: Path) -> None:

@@ -171,8 +171,8 @@ def test_samples_say_how_many_bytes_are_there_and_how_many_are_to_come(tmp_path:
     assert (found.bytes_copied, found.bytes_total) == (25, 100)
 
 
-def test_a_row_of_samples_without_a_key_is_quarantined(tmp_path: Path) -> None:
-    (held,) = read_samples(samples_in(tmp_path)).quarantine
+def test_a_row_of_samples_without_a_key_is_rejected(tmp_path: Path) -> None:
+    (held,) = read_samples(samples_in(tmp_path)).rejected_rows
     assert held.reason == "no topic"
     assert held.source.endswith("partition")
 
@@ -200,7 +200,7 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
         "broker_reassignment",
         "eta_calibration",
         "progress",
-        "quarantine",
+        "rejected_rows",
         "stuck",
         "wave_calibration",
     ]
@@ -247,7 +247,7 @@ def test_a_size_that_names_no_broker_is_that_of_every_replica(tmp_path: Path) ->
     """As kafka-kit's metrics give it: what is to be copied is known, what is copied already is not."""
     snapshot_in(tmp_path, "s1")
     samples = read_samples(tmp_path)
-    assert samples.quarantine == ()
+    assert samples.rejected_rows == ()
     (found,) = conclude([Told(move(partition=1), ((0, 1),))], LED, samples).moves
     assert (found.bytes_copied, found.bytes_total) == (None, 60)
 

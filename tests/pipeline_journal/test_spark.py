@@ -66,14 +66,14 @@ def hurt(folder: Path) -> list[Path]:
 def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
     made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Violations, gaps, quarantine, moves and the page."""
+    """Violations, gaps, rejected rows, moves and the page."""
     files = made(tmp_path)
     here, there = audit(files), audit_on_spark(spark, files)
     if made is broken_rules:
         assert {v.kind for v in here.violations} >= {"completion", "throttle", "superseded epoch", "topic"}
     else:
         assert {gap.kind for gap in here.gaps} >= {"bad line", "missing file", "torn tail"}
-        assert here.quarantine
+        assert here.rejected_rows
     assert json.dumps(there).encode() == json.dumps(here).encode()
     moves, moves_there = progress(files), progress_on_spark(spark, files)
     assert json.dumps(moves_there) == json.dumps(moves)

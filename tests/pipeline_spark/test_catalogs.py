@@ -115,7 +115,7 @@ def fleet(collected: dict[str, Any]) -> dict[str, dict[str, Arrow]]:
 def test_what_was_collected_is_loaded_in_a_catalog_as_in_files(
     both: Callable[[Any], Both], collected: dict[str, dict[str, Arrow]]
 ) -> None:
-    """Twice: rows that cannot be used are in quarantine, and stay there once."""
+    """Twice: rows that cannot be used are rejected, and stay there once."""
     loaded = both(collected)
     said = loaded.same(lambda *_: Load())
     assert {one[2] for one in said.values()} == {0, 1}

@@ -20,7 +20,7 @@ from kedge.pipeline.stages.arrays import Limits
 from kedge.pipeline.stages.requests import Add, Drain, Leaders, Request
 from kedge.pipeline.stages.waves import WaveSettings
 from kedge.pipeline.tables.arrow import Arrow
-from kedge.pipeline.tables.declared import PARTITION, PLAN_MOVE, QUARANTINE, REPLICA_LOAD, VIOLATION, WAVE_MOVE
+from kedge.pipeline.tables.declared import PARTITION, PLAN_MOVE, REJECTED_ROWS, REPLICA_LOAD, VIOLATION, WAVE_MOVE
 from kedge.pipeline.tables.files import PART, Place
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.tables.schema import Table
@@ -125,12 +125,12 @@ def both(spark: SparkSession, tmp_path: Path) -> Callable[[dict[str, Any]], Both
 
 
 @pytest.mark.slow
-def test_bad_rows_are_quarantined_alike_and_loads_are_the_same_to_the_byte(
+def test_bad_rows_are_rejected_alike_and_loads_are_the_same_to_the_byte(
     both: Callable[[Any], Both], collected: dict[str, dict[str, Arrow]]
 ) -> None:
     fleet = both(collected)
     fleet.same(lambda _: Load())
-    assert len({row["reason"] for row in fleet.tables(QUARANTINE)}) >= 12
+    assert len({row["reason"] for row in fleet.tables(REJECTED_ROWS)}) >= 12
     assert {row["basis"] for row in fleet.tables(REPLICA_LOAD)} == {"measured", "split", "size_only"}
 
 
