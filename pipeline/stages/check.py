@@ -22,7 +22,7 @@ import numpy as np
 
 from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, VIOLATION
+from ..tables.declared import VIOLATION
 from .arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
 from .validate import DUPLICATE_REPLICAS
 
@@ -39,15 +39,15 @@ def check(
     ignore_racks: bool = False,
 ) -> Arrow:
     """The table violation, by kind, topic, partition, broker. `factor`: the wanted replication factor."""
-    partition, chosen = tables[PARTITION.name], limits or Limits()
+    partition, chosen = tables["partition"], limits or Limits()
     cluster = to_cluster(
-        tables[BROKER.name], partition, tables.get(REPLICA_LOAD.name), limits=chosen, ignore_racks=ignore_racks
+        tables["broker"], partition, tables.get("replica_load"), limits=chosen, ignore_racks=ignore_racks
     )
     found = [
         *_placement(cluster, partition, factor),
         *_sync(cluster, partition),
         *_capacity(cluster),
-        *_duplicates(tables.get(REJECTED_ROWS.name)),
+        *_duplicates(tables.get("rejected_rows")),
     ]
     return from_rows(VIOLATION, found)
 

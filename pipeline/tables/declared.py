@@ -146,4 +146,9 @@ RUN: Final = Table(
     "policy_sha256 string, snapshot_sha256 string, row string, code int",
 )
 
+SNAPSHOT: Final = (BROKER, PARTITION, REPLICA_LOAD)
+SAMPLES: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE)
+OF_PLAN: Final = (PLAN_MOVE, PLAN_REASON, PLAN_LOAD, PLAN)  # the last one says that there is a plan, and
+OF_WAVES: Final = (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE)  # that its waves are complete: they are written last
+
 TABLES: Final[Mapping[str, Table]] = {table.name: table for table in list(globals().values()) if type(table) is Table}
