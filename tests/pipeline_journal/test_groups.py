@@ -22,14 +22,10 @@ from kedge.pipeline.journal.lines import read_line
 from kedge.pipeline.progress import Progress, progress
 from kedge.pipeline.progress.conclusions import STUCK_MS
 from kedge.pipeline.progress.local import progresses
-from tests.pipeline_journal.breaks import BREAKS, chain_broken_twice
+from tests.pipeline_journal.breaks import JOURNALS, chain_broken_twice
 from tests.pipeline_journal.journals import (
-    PLANTED,
-    Row,
     find,
     leader_outside_isr,
-    seeded,
-    throttled,
     write,
     written,
 )
@@ -53,24 +49,14 @@ def _there_and_back(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301 - ours
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
-def test_whatever_is_planted_is_found_alike_in_any_number_of_groups(
-    plant: Callable[[list[Row]], int], tmp_path: Path
+@pytest.mark.parametrize("journal, kind", JOURNALS)
+def test_findings_are_the_same_in_any_number_of_groups(
+    journal: Callable[[Path], list[Path]], kind: str | None, tmp_path: Path
 ) -> None:
-    rows = written()
-    plant(rows)
-    files = write(tmp_path, rows, lines_max=12)
-    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == audit(files)
-
-
-@pytest.mark.parametrize("made", BREAKS, ids=lambda made: made.__name__)
-def test_what_rows_before_a_break_show_is_found_alike_in_any_number_of_groups(
-    made: Callable[[Path], list[Path]], tmp_path: Path
-) -> None:
-    files = made(tmp_path)
+    files = journal(tmp_path)
     found = audit(files)
-    assert BREAKS[made] in {violation.kind for violation in found.violations}
-    assert in_groups(files, 1) == in_groups(files, 16) == found
+    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == found
+    assert kind is None or kind in {violation.kind for violation in found.violations}
 
 
 def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> None:
@@ -78,19 +64,6 @@ def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> 
     files = chain_broken_twice(tmp_path)
     (first,) = [v for v in audit(files).violations if v.kind == "chain" and v.controller_epoch == 1]
     assert (first.file, first.line) == (str(files[1]), 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [201, 202, 203])
-def test_broken_cluster_is_reported_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
-    seeded(tmp_path, seed, 300)
-    files = journal_files([tmp_path])
-    assert in_groups(files, 5) == audit(files)
-
-
-def test_throttles_and_reductions_are_reported_alike_in_any_number_of_groups(tmp_path: Path) -> None:
-    files = write(tmp_path, throttled(), lines_max=12)
-    assert in_groups(files, 4) == audit(files)
 
 
 @pytest.mark.slow
