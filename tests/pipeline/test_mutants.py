@@ -75,7 +75,8 @@ def check_caught(mutant: Callable[[pytest.MonkeyPatch], None], held: Any, cases:
     phases, checks = (Phase.generate,), tuple(HealthCheck)
     wanted = settings(max_examples=400, phases=phases, database=None, deadline=None, derandomize=True,
                       report_multiple_bugs=False, suppress_health_check=checks)  # fmt: skip
-    run: Any = wanted(given(cases)(held.hypothesis.inner_test))
+    taking: Any = given(cases)
+    run: Any = wanted(taking(held.hypothesis.inner_test))
     with pytest.MonkeyPatch.context() as patch:
         mutant(patch)
         with pytest.raises(AssertionError):
