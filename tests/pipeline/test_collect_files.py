@@ -165,12 +165,6 @@ def test_a_pattern_that_cannot_be_used_is_one_line(
     assert not (tmp_path / "tables").exists()
 
 
-def test_a_catalog_is_refused_without_spark(landing: Path) -> None:
-    done = run("collect-files", "catalog:kedge", f"{landing}/{{cluster}}/{{snapshot}}", "--engine", "local")
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "only Spark reads and writes a catalog" in done.stderr
-
-
 @pytest.mark.full
 @pytest.mark.server
 def test_files_are_read_from_an_object_store(landing: Path, tmp_path: Path) -> None:
