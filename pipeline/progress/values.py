@@ -24,10 +24,10 @@ class Move(NamedTuple):
     isr: tuple[int, ...]
     target: tuple[int, ...]
     leader: int
-    adding: tuple[int, ...]
-    waiting_on: tuple[int, ...]
-    joined: int
-    isr_losses: int
+    adding: tuple[int, ...] = ()
+    waiting_on: tuple[int, ...] = ()
+    joined: int = 0
+    isr_losses: int = 0
     bytes_copied: int | None = None
     bytes_total: int | None = None
     eta_ms: int | None = None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,23 +53,11 @@ def first_row(found: Audit, files: Sequence[Path]) -> dict[str, Any]:
     return next(row for name, number, row in rows_of(files) if (name, number) == (Path(first.file).name, first.line))
 
 
-def kill_once(made: Made) -> Callable[[], None]:
-    """The controller that leads dies in the middle of a wave."""
-    killed: list[int] = []
-
-    def kill() -> None:
-        if not killed and made.rig.active and any(p.move for p in made.rig.committed.partitions.values()):
-            killed.append(made.rig.active.node_id)
-            made.rig.mishaps.kill_controller(killed[0])
-
-    return kill
-
-
 @pytest.mark.slow
 def test_a_plan_that_is_followed_to_its_end_is_audited_without_a_finding(tmp_path: Path) -> None:
     """Waves with throttles, a failover in the middle."""
     made = make(tmp_path, file_bytes_max=8_000)
-    made.submit(time=RigTime(made.rig, kill_once(made)))
+    made.submit(time=RigTime(made.rig, made.kill_once_moving()))
     assert all(1 not in replicas for replicas in made.replicas().values())
     assert not is_marked(made.rig)
     files = ended(made)
