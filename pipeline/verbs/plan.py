@@ -38,10 +38,12 @@ class Plan:
 
     @property
     def title(self) -> str:
+        """As `Verb`."""
         return f"planning {self.name}"
 
     @property
     def wanted(self) -> Sequence[Wanted]:
+        """As `Verb`."""
         more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, REJECTED_ROWS)
         return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
 
