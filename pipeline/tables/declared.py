@@ -148,7 +148,12 @@ RUN: Final = Table(
 
 SNAPSHOT: Final = (BROKER, PARTITION, REPLICA_LOAD)
 SAMPLES: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE)
-OF_PLAN: Final = (PLAN_MOVE, PLAN_REASON, PLAN_LOAD, PLAN)  # the last one says that there is a plan, and
-OF_WAVES: Final = (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE)  # that its waves are complete: they are written last
+OF_PLAN: Final = (
+    PLAN,
+    PLAN_MOVE,
+    PLAN_REASON,
+    PLAN_LOAD,
+)  # the first says whether there is a plan
+OF_WAVES: Final = (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE)  # the last says that they are complete
 
 TABLES: Final[Mapping[str, Table]] = {table.name: table for table in list(globals().values()) if type(table) is Table}

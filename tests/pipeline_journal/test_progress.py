@@ -59,6 +59,7 @@ def test_of_a_move_that_runs_it_is_said_who_joined_and_who_is_waited_for(tmp_pat
     ]
     assert running.ended is None
     assert running.joined == 1
+    assert running.last_ms > running.started_ms
     assert set(running.adding) == {4, 5, 6}
     assert len(running.waiting_on) == 2
 
