@@ -70,7 +70,7 @@ def _cpu() -> float:
 
 def _measure_spark(files: list[Path], lines: int, here: object) -> None:
     from kedge.pipeline.spark import session  # noqa: PLC0415 - its figure is taken last: it starts a JVM
-    from kedge.pipeline.spark.audit import audit as audit_on_spark  # noqa: PLC0415
+    from kedge.pipeline.spark.journals import audit as audit_on_spark  # noqa: PLC0415
 
     with timed() as watch:
         opened = session()

@@ -59,8 +59,8 @@ def generate(
     names = pa.array([f"topic-{i:06d}" for i in range(topics)]).take(pa.array(topic))
     lists = _lists(FIRST_BROKER + replicas)
     return {
-        BROKER.name: _brokers(brokers, racks, int(size.sum()) * replication_factor // holding),
-        PARTITION.name: from_columns(
+        "broker": _brokers(brokers, racks, int(size.sum()) * replication_factor // holding),
+        "partition": from_columns(
             PARTITION,
             {
                 "topic": names,
@@ -75,7 +75,7 @@ def generate(
                 "write_bps": write,
             },
         ),
-        REPLICA_LOAD.name: from_columns(
+        "replica_load": from_columns(
             REPLICA_LOAD,
             {
                 "topic": names,

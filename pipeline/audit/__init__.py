@@ -1,8 +1,8 @@
 """The audit: whether a journal shows that every rule was kept. `audit(files)` runs in this process;
-`kedge.pipeline.spark.audit` runs the same functions on Spark, with the same result to the byte."""
+`kedge.pipeline.spark.journals` runs the same functions on Spark, with the same result to the byte."""
 
 from ...controller.audit import RULES, Trace
 from .local import audit
-from .values import GAPS, KINDS, Audit, Gap, Quarantined, Violation
+from .values import GAPS, KINDS, Audit, Gap, RejectedRow, Violation
 
-__all__ = ["GAPS", "KINDS", "RULES", "Audit", "Gap", "Quarantined", "Trace", "Violation", "audit"]
+__all__ = ["GAPS", "KINDS", "RULES", "Audit", "Gap", "RejectedRow", "Trace", "Violation", "audit"]

@@ -28,11 +28,11 @@ def conclude(
     gaps = [gap for gap in found if isinstance(gap, Gap)] + order.gaps()
     gaps += rest.gaps
     counts = _counts(order.edges, partitions)
-    if not counts.lines and not rest.quarantine:
+    if not counts.lines and not rest.rejected_rows:
         raise NoJournal("the files hold no whole commit to audit")
     unchecked = tuple((event, n) for event, n in counts.events if event not in KNOWN)
-    quarantine = tuple(sorted(rest.quarantine, key=lambda q: (rank.get(q.source, 0), q.line, q.reason)))
-    return Audit(in_order(rank, violations), gaps_in_order(rank, gaps), quarantine, counts, unchecked)
+    rejected = tuple(sorted(rest.rejected_rows, key=lambda q: (rank.get(q.source, 0), q.line, q.reason)))
+    return Audit(in_order(rank, violations), gaps_in_order(rank, gaps), rejected, counts, unchecked)
 
 
 def late(edges: Sequence[Edge], rest: Rest, told: Container[int] = ()) -> Iterator[Violation]:

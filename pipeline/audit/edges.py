@@ -11,7 +11,7 @@ from .values import Gap, Violation
 
 
 class Light(NamedTuple):
-    """What the order needs of a line. `epoch` -1: the line is in quarantine, only its hash is known."""
+    """What the order needs of a line. `epoch` -1: the line is rejected, only its hash is known."""
 
     line: int
     epoch: int
@@ -58,7 +58,7 @@ class Lost(NamedTuple):
 class Edge(NamedTuple):
     """What is known of a file. `takeovers`, `seq_max`: by controller epoch; `lost`: where rows are missing; `rises`:
     lines with which a higher epoch begins, and the last ts before; `spans`: first and last ts, by epoch; `ends_lost`:
-    rows are missing after the last line; `bad_hash`: the hash of the last line, if that is in quarantine."""
+    rows are missing after the last line; `bad_hash`: the hash of the last line, if that is rejected."""
 
     file: str
     first: Light | None

@@ -10,37 +10,27 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path, PurePath
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from ...controller.codec.journal import file_name
 from ...controller.model.plural import counted
 from ..journal.lines import FILE_GONE, Event
 from .conclusion import late
-from .kept import (
-    EPOCHS_MAX,
-    edge_of,
-    kept_edge,
-    kept_topics,
-    kept_trace,
-    last_of,
-    restore_topic,
-    restore_trace,
-    text_of,
-)
+from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic, restore_trace
 from .local import OnePass
 from .order import FileOrder
 from .stitched import first_of_term, suspects
-from .values import Gap, Quarantined, Violation, gaps_in_order, in_order
+from .values import Gap, RejectedRow, Violation, gaps_in_order, in_order
 
 FILES_MAX: Final = 16
 """How many files of a cluster are remembered. Late lines of an older one are only reported as a gap."""
 
-Said: TypeAlias = Violation | Gap | Quarantined
+Said: TypeAlias = Violation | Gap | RejectedRow
 Place: TypeAlias = tuple[bool, int, int, str]
 
 
@@ -49,11 +39,11 @@ class Step(NamedTuple):
     name; None: nothing is known of the topic any more."""
 
     said: list[Said]
-    state: str
-    topics: dict[str, str | None]
+    state: bytes
+    topics: dict[str, bytes | None]
 
 
-def follow(state: str | None, topics: Mapping[str, str | None], events: Sequence[Event]) -> Step:
+def follow(state: bytes | None, topics: Mapping[str, bytes | None], events: Sequence[Event]) -> Step:
     """Judge the next rows of a cluster: whole commits, ordered by `place_of` their file and by line. `state`, `topics`:
     the state kept before, None at the beginning; of topics, those that `topics_in` names."""
     one = _Following(state, topics)
@@ -69,16 +59,16 @@ def place_of(file: str) -> Place:
 
 
 class _Following(OnePass):
-    def __init__(self, state: str | None, topics: Mapping[str, str | None]) -> None:
+    def __init__(self, state: bytes | None, topics: Mapping[str, bytes | None]) -> None:
         super().__init__()
         self._files: dict[str, FileOrder] = {}
         self._at: FileOrder | None = None  # the file that was read last
         self._told: set[tuple[str, int]] = set()
         if state is not None:
-            self._resume(json.loads(state))
-        for name, text in topics.items():
-            if text is not None:
-                restore_topic(self.trace, name, text)
+            self._resume(state)
+        for kept in topics.values():
+            if kept is not None:
+                restore_topic(self.trace, kept)
 
     def take(self, file: str, events: list[Event]) -> None:
         """Take the next rows of a file."""
@@ -123,24 +113,21 @@ class _Following(OnePass):
         self._told |= {("superseded epoch", epoch) for _, epoch, _ in suspects(edges)}
         found = [one for one in self._found if isinstance(one, Violation)]
         gaps = [*self._rest.gaps, *self._order.gaps(), *(gap for edge in edges for gap in edge.gaps)]
-        return [*in_order(rank, found + order), *gaps_in_order(rank, gaps), *self._rest.quarantine]
+        return [*in_order(rank, found + order), *gaps_in_order(rank, gaps), *self._rest.rejected_rows]
 
     def _reached_ms(self) -> int:
         return max(self._order.reached_ms, 0 if self._at is None else self._at.reached_ms)
 
-    def kept(self) -> str:
+    def kept(self) -> bytes:
         """The state, as `_resume` takes it."""
         files = sorted(self._files, key=place_of)[-FILES_MAX:]
-        told = sorted(self._told, key=lambda one: one[1])[-EPOCHS_MAX:]
-        order = [kept_edge(self._files[file].edge()) for file in files], self._order.between, self._epoch, told
-        return text_of((order, kept_trace(self.trace), self._throttles.kept()))
+        edges = [kept_edge(self._files[file].edge()) for file in files]
+        told = set(sorted(self._told, key=lambda one: one[1])[-EPOCHS_MAX:])
+        return pickle.dumps((edges, self._order.between, self._epoch, told, kept_trace(self.trace), self._throttles))
 
-    def _resume(self, state: Any) -> None:
-        (edges, between, self._epoch, told), trace, throttles = state
-        self._files = {edge.file: FileOrder.resumed(edge) for edge in map(edge_of, edges)}
+    def _resume(self, state: bytes) -> None:
+        edges, between, self._epoch, self._told, trace, self._throttles = pickle.loads(state)  # noqa: S301 - ours
+        self._files = {edge.file: FileOrder.resumed(edge) for edge in edges}
         self._at = list(self._files.values())[-1] if self._files else None
-        before, *rest = between
-        self._order.resume(last_of(before), *rest)
-        self._told = {(kind, epoch) for kind, epoch in told}
+        self._order.resume(*between)
         restore_trace(self.trace, trace)
-        self._throttles.resume(throttles)

@@ -27,7 +27,7 @@ def after(before: Last, now: Light, *, lost: bool) -> Last:
 
 def between(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | None = None) -> Iterator[Violation]:
     """The violations of `now` after the line `before`. `lost`: lines between them are missing; `bad_hash`: the hash of
-    a line in quarantine between them."""
+    a rejected line between them."""
     yield from _link(file, before, now, lost=lost, bad_hash=bad_hash)
     yield from _term(file, before, now, lost=lost)
     yield from _number(file, before, now, lost=lost)

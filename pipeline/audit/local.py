@@ -17,8 +17,8 @@ from .conclusion import conclude
 from .edges import light
 from .fold import Found
 from .order import FileOrder
-from .pool import Told, audit_in
 from .rest import Rest
+from .rounds import Told, audit_in
 from .stitched import Stitched
 from .throttles import EVENTS, Throttles
 from .topics import TopicTrace
@@ -45,7 +45,7 @@ def audit(
     size = sum(part.end for part in parts)
     if processes > 1 and size >= several_bytes:
         with suppress(BrokenProcessPool, OSError, EOFError, MemoryError):  # one pass then raises the error
-            return conclude(*audit_in(processes, parts, told))
+            return audit_in(processes, parts, told)
     one, done = OnePass(), 0
     for part in parts:
         order = one.begin(part.path)

@@ -3,7 +3,7 @@
 * A file is checked by itself, so that files can be checked in parallel; `stitched` compares the first line of each with
   the last one of the file before.
 * A broken chain is reported once per term: it proves nothing about later lines anyway.
-* After a line in quarantine, or a deleted file, the next number is unknown, and any number is accepted.
+* After a rejected line, or a deleted file, the next number is unknown, and any number is accepted.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""What is no event of a journal: quarantine, torn tails, deleted files."""
+"""What is no event of a journal: rejected lines, torn tails, deleted files."""
 
 from __future__ import annotations
 
 from ..journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
-from .values import Gap, Quarantined
+from .values import Gap, RejectedRow
 
 
 class Rest:
-    """Collects what is no event: quarantine, torn tails, deleted files."""
+    """Collects what is no event: rejected lines, torn tails, deleted files."""
 
     def __init__(self) -> None:
-        self.quarantine: list[Quarantined] = []
+        self.rejected_rows: list[RejectedRow] = []
         self.gaps: list[Gap] = []
         self.gone: set[str] = set()
 
     def take(self, event: Event) -> None:
         reason = event.reason or ""
         if event.problem == BAD_LINE:
-            self.quarantine.append(Quarantined(event.file, event.line, event.raw or "", reason))
+            self.rejected_rows.append(RejectedRow(event.file, event.line, event.raw or "", reason))
             self.gaps.append(Gap("bad line", event.file, event.line, None, reason))
         elif event.problem == TORN_TAIL:
             self.gaps.append(Gap("torn tail", event.file, event.line, None, reason))
@@ -27,6 +27,6 @@ class Rest:
 
     def add(self, other: Rest) -> None:
         """Add what `other` has collected."""
-        self.quarantine += other.quarantine
+        self.rejected_rows += other.rejected_rows
         self.gaps += other.gaps
         self.gone |= other.gone

@@ -31,7 +31,7 @@ from .values import Gap, Violation
 GRACE_MS: Final = 60_000
 
 _PLACE: Final = ("epoch", "seq", "row", "event", "ts")
-"""The fields of a mark's row that are reported."""
+"""The fields of a mark's row that are reported, and kept: a detail may be large."""
 
 _BACK: Final = frozenset({"ThrottleRemoved", "ThrottleRestored"})
 _PARTITIONS: Final = frozenset({"TargetSet", "TargetCleared", "ForeignChange"})
@@ -121,23 +121,6 @@ class Throttles:
         self._marks.clear()
         self._unknown()
 
-    def kept(self) -> Any:
-        """The state for `resume`, as plain values."""
-        marks = [
-            (subject, mark.event[:2], [_row(mark.event)[name] for name in _PLACE], mark.at, mark.is_overdue,
-             None if mark.ours is None else {config: sorted(values) for config, values in mark.ours.items()})
-            for subject, mark in self._marks.items()
-        ]  # fmt: skip
-        return sorted(self._moving), self._is_legacy, self._is_known, self._idle, self._epoch, self._at, marks
-
-    def resume(self, kept: Any) -> None:
-        moving, self._is_legacy, self._is_known, idle, self._epoch, self._at, marks = kept
-        self._moving, self._idle = {(topic, n) for topic, n in moving}, None if idle is None else _Idle(*idle)
-        for subject, (file, line), place, at, is_overdue, ours in marks:
-            event = Event(file, line, "", dict(zip(_PLACE, place, strict=True)))
-            known = None if ours is None else {config: frozenset(values) for config, values in ours.items()}
-            self._marks[subject] = _Mark(event, at, known, is_overdue)
-
     @property
     def _is_moving(self) -> bool:
         return bool(self._moving) or self._is_legacy
@@ -183,7 +166,7 @@ class Throttles:
         subject = subject_of(row)
         if subject is None:
             return
-        held = self._marks.pop(subject, None) or _Mark(event, self._at)
+        held = self._marks.pop(subject, None) or _Mark(_placed(event), self._at)
         if row.get("cause") == STAYS:
             return
         ours = dict(held.ours or {})
@@ -192,7 +175,9 @@ class Throttles:
             there, before = frozenset(values_in(config, value)), values_in(config, was.get(config))
             ours[config] = (ours.get(config, frozenset()) & there) | there.difference(before)
         if any(ours.values()):
-            self._marks[subject] = attrs.evolve(held, ours=ours, event=event if held.ours is None else held.event)
+            self._marks[subject] = attrs.evolve(
+                held, ours=ours, event=_placed(event) if held.ours is None else held.event
+            )
 
     def _change(self, row: Mapping[str, Any]) -> None:
         """All configs of an owner, as another writer set them: of the throttle's values keep those still there."""
@@ -227,7 +212,7 @@ class Throttles:
                 listed.remove(subject)
                 yield self._left(mark, subject)
         for subject in listed:
-            self._marks.setdefault(subject, _Mark(event, self._at))
+            self._marks.setdefault(subject, _Mark(_placed(event), self._at))
 
     def _left(self, mark: _Mark, subject: str) -> Violation:
         expected = f"the throttle of {_words(subject)} to be removed once no reassignment runs"
@@ -266,6 +251,11 @@ def _configs(row: Mapping[str, Any], name: str) -> dict[str, str]:
 def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
     detail = row.get("detail")
     return detail if isinstance(detail, Mapping) else {}
+
+
+def _placed(event: Event) -> Event:
+    row = _row(event)
+    return Event(event.file, event.line, "", {name: row[name] for name in _PLACE})
 
 
 def _row(event: Event) -> Mapping[str, Any]:

@@ -84,8 +84,8 @@ class Gap(NamedTuple):
         return f"{at}: {self.kind}: {self.text}"
 
 
-class Quarantined(NamedTuple):
-    """One row of `QUARANTINE`."""
+class RejectedRow(NamedTuple):
+    """One row of `REJECTED_ROWS`."""
 
     source: str
     line: int
@@ -115,7 +115,7 @@ class Audit(NamedTuple):
 
     violations: tuple[Violation, ...]
     gaps: tuple[Gap, ...]
-    quarantine: tuple[Quarantined, ...]
+    rejected_rows: tuple[RejectedRow, ...]
     counts: Counts
     unchecked: tuple[tuple[str, int], ...]
 

@@ -23,7 +23,6 @@ from ..tables.declared import (
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
-    QUARANTINE,
     REPLICA_LOG,
     REPLICA_SAMPLE,
 )
@@ -86,13 +85,13 @@ class Gathered:
             for broker_id, row in sorted(self.brokers.items())
         ]
         return {
-            BROKER.name: from_rows(BROKER, brokers),
-            BROKER_DEFAULT.name: from_rows(BROKER_DEFAULT, [tuple(self.default.values())] if self.default else []),
-            PARTITION.name: from_rows(PARTITION, self.partitions),
-            REPLICA_LOG.name: from_rows(REPLICA_LOG, self.logs),
-            REPLICA_SAMPLE.name: from_rows(REPLICA_SAMPLE, self.replica_samples),
-            BROKER_SAMPLE.name: from_rows(BROKER_SAMPLE, self.broker_samples),
-            QUARANTINE.name: self.rejects.table(),
+            "broker": from_rows(BROKER, brokers),
+            "broker_default": from_rows(BROKER_DEFAULT, [tuple(self.default.values())] if self.default else []),
+            "partition": from_rows(PARTITION, self.partitions),
+            "replica_log": from_rows(REPLICA_LOG, self.logs),
+            "replica_sample": from_rows(REPLICA_SAMPLE, self.replica_samples),
+            "broker_sample": from_rows(BROKER_SAMPLE, self.broker_samples),
+            "rejected_rows": self.rejects.table(),
         }
 
 
@@ -105,7 +104,7 @@ def bad_row(what: str, expected: str, got: object) -> NoReturn:
 
 
 def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], take: Callable[[str, Any], None]) -> None:
-    """Give every row to `take`, with its number or its name; one that raises BadRow goes to the quarantine."""
+    """Give every row to `take`, with its number or its name; one that raises BadRow is rejected."""
     named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
     for number, (name, row) in enumerate(named, 1):
         try:

@@ -24,7 +24,7 @@ from .layouts import topic_of
 
 
 def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:
-    """Add every replica of every folder without an error; a folder with an error is quarantined."""
+    """Add every replica of every folder without an error; a folder with an error is rejected."""
     data = data.removeprefix(BOM_UTF8)
     lines = [line for line in data.splitlines() if line.lstrip().startswith(b"{")]
     if not lines:

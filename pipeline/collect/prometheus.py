@@ -8,7 +8,7 @@ Known metrics (JMX exporter's usual spellings; case and underscores do not matte
 * `kafka_network_requestmetrics_totaltimems_99thpercentile{request}` of Produce, FetchConsumer and FetchFollower, also
   with the time's name (`name="TotalTimeMs"`) or the quantile (`quantile="0.99"`) in a label. NaN is no value. Counters
   (`_total`) need two scrapes and are skipped, as are unknown metrics. An unreadable line of a known metric is
-  quarantined. The broker is the label `broker_id` or `broker`, or the one that the file was given for.
+  rejected. The broker is the label `broker_id` or `broker`, or the one that the file was given for.
 """
 
 from __future__ import annotations

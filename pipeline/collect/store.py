@@ -1,7 +1,7 @@
 """Reads brokers, partitions and retention from a metadata store, or from a recorded tree.
 
 * It uses the controller's codec, so that it refuses what a controller would refuse. A key that cannot be read is
-  quarantined, and only its partition or topic is left out.
+  rejected, and only its partition or topic is left out.
 * A broker that holds replicas and is not registered is dead. A tree without registrations (the file of a memory store
   has no ephemeral keys) does not show which brokers are alive.
 """

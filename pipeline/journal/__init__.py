@@ -1,1 +1,1 @@
-"""Journals as typed rows: their files, their lines, the quarantine. It needs no controller and no JVM."""
+"""Journals as typed rows: their files, their lines, rejected lines. It needs no controller and no JVM."""

@@ -1,7 +1,5 @@
-"""Events as Arrow batches of `JOURNAL_EVENT`, and back. The result is the original row, without fields that no rule
-uses (`unknown`, and the text of a quarantined line).
-
-A field that a line does not have is null; lines have no null fields, so nothing is lost.
+"""Events as Arrow batches of `JOURNAL_EVENT`. A field that a line does not have is null; lines have no null fields, so
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -26,13 +24,6 @@ _NAMES: Final = {"controller_epoch": "epoch", "broker_id": "broker"}
 """Columns whose field has another name in a line."""
 
 _OF_EVENT: Final = ("cluster", "file", "line", "hash", "problem", "reason", "raw")
-_PLAIN: Final = tuple(
-    name
-    for name, kind, _ in JOURNAL_EVENT.columns
-    if kind in ("byte", "int", "long", "string") and name not in _OF_EVENT
-)
-_LISTS: Final = tuple(name for name, kind, _ in JOURNAL_EVENT.columns if kind == "array<int>")
-
 
 EVENT_SCHEMA: Final = arrow_schema(JOURNAL_EVENT)
 LINE_SCHEMA: Final = pa.schema(
@@ -104,44 +95,3 @@ def _unknown(row: Mapping[str, Any]) -> list[tuple[str, str]] | None:
     if row.keys() <= KINDS.keys():
         return None
     return _texts({name: value for name, value in row.items() if name not in KINDS})
-
-
-def events_of(table: pa.Table) -> Iterator[Event]:
-    """The events of rows without a problem, in their order; without `prev` if the table has no such column."""
-    names, columns = [], []
-    for name in table.column_names:
-        column = _one_chunk(table.column(name))
-        if name in _PLAIN:
-            columns.append(column.to_pylist())
-        elif name in _LISTS:
-            columns.append(_lists(column))
-        elif name == "ts":
-            columns.append(_milliseconds(column))
-        elif name == "detail":
-            columns.append([None if said is None else _said(said) for said in column.to_pylist()])
-        else:
-            continue
-        names.append(_NAMES.get(name, name))
-    files, lines = table.column("file").to_pylist(), table.column("line").to_pylist()
-    for file, line, *values in zip(files, lines, *columns, strict=True):
-        yield Event(file, line, "", {n: v for n, v in zip(names, values, strict=True) if v is not None})
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-def _said(texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    return {name: json.loads(text) for name, text in texts}
-
-
-def _milliseconds(column: pa.Array) -> list[int | None]:
-    micro = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-    return [None if value is None else value // 1000 for value in micro.to_pylist()]
-
-
-def _lists(column: pa.ListArray) -> list[list[int] | None]:
-    """Ten times as fast as `to_pylist`, which makes a scalar of every number."""
-    values, offsets = column.values.to_pylist(), column.offsets.to_pylist()
-    valid = column.is_valid().to_pylist()
-    return [values[offsets[i] : offsets[i + 1]] if ok else None for i, ok in enumerate(valid)]

@@ -22,7 +22,7 @@ BAD_LINES_MAX: Final = 10_000
 """How many bad lines of a part are kept with their text; the rest is only counted."""
 
 LINE_BYTES_MAX: Final = 2**26
-"""A longer line is read as several, which are quarantined."""
+"""A longer line is read as several, which are rejected."""
 
 PART_BYTES: Final = 2**23
 """A larger file is read in parts of about this size."""
@@ -107,7 +107,7 @@ def _expand(path: Path) -> list[Path]:
 
 def whole_part(path: Path) -> Part:
     """A file up to its last whole commit. A file without one that does not begin like a journal is read to its end, so
-    that its lines are quarantined. Raises OSError."""
+    that its lines are rejected. Raises OSError."""
     end = whole_end(path, 0)
     return Part(str(path), 0, end or _foreign_end(path), 1, is_last=True)
 

@@ -1,8 +1,8 @@
-"""A line of a journal as a typed event, or the reason why it is quarantined.
+"""A line of a journal as a typed event, or the reason why it is rejected.
 
 * An event keeps the line's names and structure, as the rules of a legal trace expect. It adds the line's hash (of its
   unchanged bytes) and its place.
-* Every known field has its type and fits its column in `tables`, or the line is quarantined. Fields of a newer version
+* Every known field has its type and fits its column in `tables`, or the line is rejected. Fields of a newer version
   are kept under `unknown`.
 """
 
@@ -28,7 +28,7 @@ _TS_MS_MAX: Final = 253_402_300_799_999  # the end of the year 9999, the limit o
 
 
 class Event(NamedTuple):
-    """`row`: the line of the journal as a mapping; None if it is quarantined, with `problem` and `reason`. `line`: from
+    """`row`: the line of the journal as a mapping; None if it is rejected, with `problem` and `reason`. `line`: from
     1, 0 for the file as a whole."""
 
     file: str
@@ -125,11 +125,6 @@ def _read_slowly(file: str, number: int, digest: str, line: bytes) -> Event:
     try:
         row = row_of(line)
         for name, value in row.items():
-            bounds = _BOUNDS.get(name)
-            if bounds is not None and type(value) is int and bounds[0] <= value <= bounds[1]:
-                continue  # the fast path for most fields of most lines
-            if type(value) is str and name in _TEXTS and value.isascii():
-                continue
             kind = KINDS.get(name)
             if kind is not None and not kind[0](value):
                 return _bad(file, number, digest, line, f"{name} is no {kind[1].removeprefix('a ')}: {value!r:.80}")
@@ -143,7 +138,7 @@ def _bad(file: str, number: int, digest: str, line: bytes, reason: str) -> Event
 
 
 def raw_text(line: bytes) -> str:
-    """The text of a line for the quarantine: its beginning, with bytes that are no text escaped."""
+    """The text of a line for `rejected_rows`: its beginning, with bytes that are no text escaped."""
     return line[:RAW_CHARACTERS_MAX].decode("utf-8", "backslashreplace")
 
 

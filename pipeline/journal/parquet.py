@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from ..audit.values import Audit, Gap, Quarantined, Violation
+from ..audit.values import Audit, Gap, RejectedRow, Violation
 from ..progress.values import Progress
 from ..tables.arrow import from_rows
-from ..tables.declared import QUARANTINE
+from ..tables.declared import REJECTED_ROWS
 from ..tables.journal import (
     AUDIT_GAP,
     AUDIT_VIOLATION,
@@ -40,27 +40,27 @@ def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str
 
 
 def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
-    """Write audit_violation, audit_gap and quarantine, of audits by cluster."""
+    """Write audit_violation, audit_gap and rejected_rows, of audits by cluster."""
     write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
     write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
-    write(folder, QUARANTINE, [one for audit in found.values() for one in audit.quarantine])
+    write(folder, REJECTED_ROWS, [one for audit in found.values() for one in audit.rejected_rows])
 
 
-def write_batch(found: Mapping[str, Sequence[Violation | Gap | Quarantined]], folder: Path, part: str) -> None:
+def write_batch(found: Mapping[str, Sequence[Violation | Gap | RejectedRow]], folder: Path, part: str) -> None:
     """Write the findings of a batch of a stream, by cluster, as parts of the tables of `write_audits`; none if there
     are no findings. The same batch writes the same files again."""
     for kind, table in ((Violation, AUDIT_VIOLATION), (Gap, AUDIT_GAP)):
         if rows := [(cluster, *one) for cluster, said in found.items() for one in said if isinstance(one, kind)]:
             write(folder, table, rows, part)
-    if lines := [one for said in found.values() for one in said if isinstance(one, Quarantined)]:
-        write(folder, QUARANTINE, lines, part)
+    if lines := [one for said in found.values() for one in said if isinstance(one, RejectedRow)]:
+        write(folder, REJECTED_ROWS, lines, part)
 
 
 def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
-    """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine, by cluster."""
+    """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and rejected_rows, by cluster."""
     for table, rows_of in _PROGRESS.items():
         write(folder, table, [(cluster, *row) for cluster, one in found.items() for row in rows_of(one)])
-    write(folder, QUARANTINE, [row for one in found.values() for row in one.quarantine])
+    write(folder, REJECTED_ROWS, [row for one in found.values() for row in one.rejected_rows])
 
 
 _PROGRESS: Final[Mapping[Table, Callable[[Progress], Sequence[tuple[Any, ...]]]]] = {

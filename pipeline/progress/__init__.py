@@ -1,5 +1,5 @@
 """Progress of reassignments from a journal: how far each is, which are stuck and why, the load of brokers, the
-remaining time. `progress(files)` runs in this process; `kedge.pipeline.spark.progress` runs the same functions on
+remaining time. `progress(files)` runs in this process; `kedge.pipeline.spark.journals` runs the same functions on
 Spark."""
 
 from .local import progress

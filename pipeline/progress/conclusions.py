@@ -42,7 +42,7 @@ def conclude(
     calibration, moves = calibrate([one.move for one in sized])
     step_ms, series = series_of(sized, at_ms)
     stuck = tuple(one for move in moves if (one := stuck_of(move, world, samples, at_ms, stuck_ms)) is not None)
-    return Progress(at_ms, tuple(moves), stuck, series, step_ms, calibration, samples.quarantine)
+    return Progress(at_ms, tuple(moves), stuck, series, step_ms, calibration, samples.rejected_rows)
 
 
 def _sized(move: Move, samples: Samples) -> Move:

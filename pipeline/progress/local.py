@@ -1,18 +1,17 @@
-"""Progress in this process: one pass over the files, without a JVM; and functions shared with engines that spread
-topics."""
+"""Progress in this process, in one pass over the files without a JVM (`progress`); or in the rounds of an audit, whose
+calls run in any workers (`progresses`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from ..audit.local import part_of
 from ..audit.rest import Rest
-from ..journal.files import NoJournal, Part, read_parts
-from ..journal.lines import Event
+from ..audit.rounds import Each, Files, Journal, first_rounds, group_of, second_rounds
+from ..journal.files import NoJournal, read_parts
 from .conclusions import STUCK_MS, conclude
-from .moves import EVENTS, MovesOf, WorldOf
+from .moves import MovesOf, WorldOf, moves_of
 from .samples import Samples
 from .values import Progress, Told
 
@@ -37,8 +36,7 @@ def progress(
                 rest.take(event)
                 continue
             world.feed(event)
-            if event.row["event"] in EVENTS:
-                found += moves.feed(event)
+            found += moves.feed(event)
         done += part.end
         told(done, sum(part.end for part in parts))
     found += moves.end()
@@ -49,35 +47,37 @@ def finished(
     told: Iterable[Told], world: WorldOf, rest: Rest, samples: Samples, *, as_of_ms: int | None, stuck_ms: int
 ) -> Progress:
     """The result for the reassignments of a journal. Raises NoJournal if it has no line."""
-    if not world.rows and not rest.quarantine:
+    if not world.rows and not rest.rejected_rows:
         raise NoJournal("the journal holds no whole commit")
     said = conclude(told, world.world(), samples, as_of_ms=as_of_ms, stuck_ms=stuck_ms)
-    return said._replace(quarantine=(*sorted(rest.quarantine), *said.quarantine))
+    return said._replace(rejected_rows=(*sorted(rest.rejected_rows), *said.rejected_rows))
 
 
-class Side(NamedTuple):
-    """What a file has besides rows of topics, if those are folded elsewhere. `rows`: the number of rows of topics, and
-    `last_ts_ms` their latest time."""
+def progresses(
+    journals: Mapping[str, Files], samples: Mapping[str, Samples], each: Each, *, as_of_ms: int | None, stuck_ms: int
+) -> dict[str, Progress]:
+    """The progress of several clusters in the rounds of an audit. Raises NoJournal, and the errors of `each`."""
+    read = first_rounds(journals, each)
+    told: dict[str, list[Told]] = {cluster: [] for cluster in read}
+    for cluster, some in second_rounds(read, _moves_in, each, throttles=False):
+        told[cluster] += some
+    return {
+        cluster: finished(
+            told[cluster], _world(journal), journal.rest, samples.get(cluster, Samples()), as_of_ms=as_of_ms,
+            stuck_ms=stuck_ms,
+        )
+        for cluster, journal in read.items()
+    }  # fmt: skip
 
-    rest: Rest
-    events: list[Event]
-    rows: int
-    last_ts_ms: int
 
-    @property
-    def takeovers(self) -> list[Event]:
-        return [event for event in self.events if event.row is not None and event.row["event"] == "Takeover"]
+def _moves_in(journal: Journal, group: int) -> list[Told]:
+    groups = journal.files.groups
+    return moves_of(journal.rows(group), lambda topic: group_of(topic, groups) == group)
 
 
-def side_of(part: Part) -> Side:
-    """The content of the file raises no error, as in `read_parts`."""
-    rest, rows, last_ts_ms = Rest(), 0, 0
-    events: list[Event] = []
-    for event in read_parts(part):
-        if event.row is None:
-            rest.take(event)
-        elif "topic" in event.row:
-            rows, last_ts_ms = rows + 1, max(last_ts_ms, event.row["ts"])
-        else:
-            events.append(event)
-    return Side(rest, events, rows, last_ts_ms)
+def _world(journal: Journal) -> WorldOf:
+    world = WorldOf()
+    for event in journal.side:
+        world.feed(event)
+    world.passed(sum(sum(edge.events.values()) for edge in journal.order.edges), journal.order.reached_ms)
+    return world

@@ -11,27 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import attrs
-
 from ...controller.model import numerals
 from ..journal.lines import Event
 from .values import Move, Told, World
 
-EVENTS: Final = frozenset(
-    {
-        "Takeover",
-        "TargetSet",
-        "TargetReplaced",
-        "ReplicasGrown",
-        "ReplicasChanged",
-        "TargetCleared",
-        "IsrChanged",
-        "IsrShrunk",
-        "LeaderElected",
-        "ForeignChange",
-        "TopicDeleted",
-    }
-)
+EVENTS: Final = frozenset({"Takeover", "TargetSet", "TargetReplaced", "TargetCleared", "ReplicasGrown",
+                           "ReplicasChanged", "IsrChanged", "IsrShrunk", "LeaderElected", "ForeignChange",
+                           "TopicDeleted"})  # fmt: skip
 NOT_TOLD: Final = "not told"
 """How a reassignment ended whose end is missing in the journal."""
 
@@ -41,57 +27,33 @@ _CONFIGS: Final = frozenset({"ThrottleSet", "ThrottleRemoved", "ThrottleRestored
 Key = tuple[str, int]
 
 
-@attrs.define
 class _Running:
-    controller_epoch: int
-    started_ms: int
-    last_ms: int
-    origin: tuple[int, ...] | None
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    target: tuple[int, ...]
-    leader: int
-    isr_losses: int = 0
-    leads: list[tuple[int, int]] = attrs.field(factory=list)
+    """A reassignment that runs, and the leaders of its partition so far."""
+
+    def __init__(self, row: Mapping[str, Any], epoch: int, started_ms: int) -> None:
+        leader, origin = row.get("leader", -1), None if row.get("origin") is None else tuple(row["origin"])
+        begun = Move(*_key(row), epoch, started_ms, started_ms, None, None, origin, (), (), (), leader)
+        self.move = _with_lists(begun, row)
+        self.leads = [(started_ms, leader)]
 
     def take(self, row: Mapping[str, Any], ts: int) -> None:
-        isr, replicas = tuple(row.get("isr", self.isr)), tuple(row["replicas"])
-        target = tuple(row["target"]) if "target" in row else self.target
-        if len(set(target) & set(isr)) > len(set(target) & set(self.isr)) or replicas != self.replicas:
-            self.last_ms = ts
-        if set(self.isr) - set(isr) and "target" in row:
-            self.isr_losses += 1
-        self.isr, self.replicas, self.target = isr, replicas, target
-        self.lead(row.get("leader", self.leader), ts)
+        was = self.move
+        now = _with_lists(was, row)._replace(leader=row.get("leader", was.leader))
+        if len(set(now.target) & set(now.isr)) > len(set(now.target) & set(was.isr)) or now.replicas != was.replicas:
+            now = now._replace(last_ms=ts)
+        if set(was.isr) - set(now.isr) and "target" in row:
+            now = now._replace(isr_losses=was.isr_losses + 1)
+        if now.leader != was.leader:
+            self.leads.append((ts, now.leader))
+        self.move = now
 
-    def lead(self, leader: int, ts: int) -> None:
-        if not self.leads or self.leads[-1][1] != leader:
-            self.leads.append((ts, leader))
-        self.leader = leader
-
-    def told(self, key: Key, ended_ms: int | None, ended: str | None, bytes_copied: int | None) -> Told:
-        before = set(self.origin if self.origin is not None else self.replicas)
-        adding = tuple(b for b in self.target if b not in before)
-        waiting_on = tuple(b for b in self.target if b not in self.isr)
-        move = Move(
-            *key,
-            self.controller_epoch,
-            self.started_ms,
-            self.last_ms,
-            ended_ms,
-            ended,
-            self.origin,
-            self.replicas,
-            self.isr,
-            self.target,
-            self.leader,
-            adding,
-            waiting_on,
-            len(set(adding) & set(self.isr)),
-            self.isr_losses,
-            bytes_copied,
-        )
-        return Told(move, tuple(self.leads))
+    def told(self, ended_ms: int | None, ended: str | None, bytes_copied: int | None) -> Told:
+        move = self.move
+        before = move.replicas if move.origin is None else move.origin
+        adding = tuple(b for b in move.target if b not in before)
+        waiting_on = tuple(b for b in move.target if b not in move.isr)
+        found = move._replace(adding=adding, waiting_on=waiting_on, joined=len(set(adding) & set(move.isr)))
+        return Told(found._replace(ended_ms=ended_ms, ended=ended, bytes_copied=bytes_copied), tuple(self.leads))
 
 
 class MovesOf:
@@ -105,13 +67,13 @@ class MovesOf:
     def feed(self, event: Event) -> Iterator[Told]:
         """The reassignments that end with this event."""
         row = event.row
-        if row is None:
+        if row is None or row["event"] not in EVENTS:
             return
         if row["event"] == "Takeover":
             yield from self._take_over(row)
         elif row["event"] == "TopicDeleted":
             for key in [key for key in self._running if key[0] == row.get("topic")]:
-                yield self._running.pop(key).told(key, row["ts"], "topic deleted", None)
+                yield self._running.pop(key).told(row["ts"], "topic deleted", None)
         elif "replicas" in row and "topic" in row and "partition" in row:
             yield from self._partition(row)
 
@@ -120,12 +82,12 @@ class MovesOf:
         said = [move for move in moves if _is_move(move)] if isinstance(moves, list) else []
         listed = {_key(move): move for move in said if self._holds(move["topic"])}
         for key in [key for key in self._running if key not in listed]:
-            yield self._running.pop(key).told(key, row["ts"], NOT_TOLD, None)
+            yield self._running.pop(key).told(row["ts"], NOT_TOLD, None)
         for key, move in listed.items():
             held = self._running.get(key)
             if held is None:
                 started = move.get("started_ms")
-                self._running[key] = _running(move, row["epoch"], started if type(started) is int else row["ts"])
+                self._running[key] = _Running(move, row["epoch"], started if type(started) is int else row["ts"])
             else:
                 held.take(move, row["ts"])
 
@@ -136,33 +98,22 @@ class MovesOf:
             held.take(row, ts)
         if "target" in row:
             if held is None:
-                self._running[key] = _running(row, row["epoch"], ts)
+                self._running[key] = _Running(row, row["epoch"], ts)
         elif held is not None:
             copied = _detail(row).get("bytes_copied")
             ended = str(row.get("cause", row["event"]))
-            yield self._running.pop(key).told(key, ts, ended, copied if type(copied) is int else None)
+            yield self._running.pop(key).told(ts, ended, copied if type(copied) is int else None)
 
     def end(self) -> Iterator[Told]:
         """The reassignments that run at the end of the journal."""
-        for key, held in self._running.items():
-            yield held.told(key, None, None, None)
+        for held in self._running.values():
+            yield held.told(None, None, None)
 
 
-def _running(row: Mapping[str, Any], epoch: int, started_ms: int) -> _Running:
-    origin = row.get("origin")
-    isr, leader = tuple(row.get("isr", ())), row.get("leader", -1)
-    made = _Running(
-        epoch,
-        started_ms,
-        started_ms,
-        None if origin is None else tuple(origin),
-        tuple(row["replicas"]),
-        isr,
-        tuple(row["target"]),
-        leader,
-    )
-    made.lead(leader, started_ms)
-    return made
+def _with_lists(move: Move, row: Mapping[str, Any]) -> Move:
+    """The move with the lists that a row has."""
+    replicas, isr, target = row["replicas"], row.get("isr", move.isr), row.get("target", move.target)
+    return move._replace(replicas=tuple(replicas), isr=tuple(isr), target=tuple(target))
 
 
 def _is_move(move: Any) -> bool:

@@ -5,7 +5,7 @@
   then one snapshot of it, since sums over several would be meaningless.
 * The rate of a partition comes from `partition`, else from `replica_load`, if it was measured.
 * A future replica uses disk and is not the replica yet. A size without a broker is that of every replica.
-* A table that cannot be read, or lacks a column, is refused; a row with a null key is quarantined.
+* A table that cannot be read, or lacks a column, is refused; a row with a null key is rejected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import attrs
 
-from ..audit.values import Quarantined
+from ..audit.values import RejectedRow
 from ..errors import PipelineError
 from ..extras import need
 
@@ -54,17 +54,17 @@ class Samples:
     write_bps: Mapping[Key, float] = attrs.field(factory=dict)
     disk_bytes: Mapping[int, int] = attrs.field(factory=dict)
     used_bytes: Mapping[int, int] = attrs.field(factory=dict)
-    quarantine: tuple[Quarantined, ...] = ()
+    rejected_rows: tuple[RejectedRow, ...] = ()
 
 
 def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None = None) -> Samples:
     """The tables of a folder. Of a folder of snapshots: those of `cluster`, which may be omitted if there is only one,
     and of `snapshot`, by default the last by name. Raises BadSamples if there is no table, or one cannot be read."""
-    quarantine: list[Quarantined] = []
+    rejected: list[RejectedRow] = []
     paths = _paths(folder, cluster, snapshot)
     if not paths:
         raise BadSamples(f"{folder}: none of the tables {', '.join(_COLUMNS)}")
-    tables = {name: _rows(path, name, quarantine) for name, path in paths.items()}
+    tables = {name: _rows(path, name, rejected) for name, path in paths.items()}
     sizes: dict[Key, dict[int, int]] = {}
     anywhere: dict[Key, int] = {}
     used: dict[int, int] = {}
@@ -89,7 +89,7 @@ def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None 
         rates,
         {broker: size for broker, size in disks.items() if size is not None},
         used,
-        tuple(quarantine),
+        tuple(rejected),
     )
 
 
@@ -111,7 +111,7 @@ def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str,
     return {name: path for name, path in found.items() if path is not None}
 
 
-def _rows(path: Path, name: str, quarantine: list[Quarantined]) -> list[dict[str, Any]]:
+def _rows(path: Path, name: str, rejected: list[RejectedRow]) -> list[dict[str, Any]]:
     need()
     import pyarrow as pa  # noqa: PLC0415 - a journal alone is read without it
     import pyarrow.dataset as ds  # noqa: PLC0415
@@ -127,7 +127,7 @@ def _rows(path: Path, name: str, quarantine: list[Quarantined]) -> list[dict[str
     for number, row in enumerate(table.to_pylist(), 1):
         missing = [column for column in columns if row[column] is None and (name, column) not in _MAY_BE_NULL]
         if missing:
-            quarantine.append(Quarantined(str(path), number, str(row)[:1000], f"no {', '.join(missing)}"))
+            rejected.append(RejectedRow(str(path), number, str(row)[:1000], f"no {', '.join(missing)}"))
         else:
             kept.append(row)
     return kept

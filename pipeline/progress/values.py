@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...controller.model.copying import Copy
-from ..audit.values import Quarantined
+from ..audit.values import RejectedRow
 
 
 class Move(NamedTuple):
@@ -24,10 +24,10 @@ class Move(NamedTuple):
     isr: tuple[int, ...]
     target: tuple[int, ...]
     leader: int
-    adding: tuple[int, ...]
-    waiting_on: tuple[int, ...]
-    joined: int
-    isr_losses: int
+    adding: tuple[int, ...] = ()
+    waiting_on: tuple[int, ...] = ()
+    joined: int = 0
+    isr_losses: int = 0
     bytes_copied: int | None = None
     bytes_total: int | None = None
     eta_ms: int | None = None
@@ -119,5 +119,5 @@ class Progress(NamedTuple):
     series: tuple[Reassigning, ...]
     step_ms: int
     calibration: tuple[Calibration, ...]
-    quarantine: tuple[Quarantined, ...]
+    rejected_rows: tuple[RejectedRow, ...]
     waves: tuple[WaveTime, ...] = ()

@@ -33,7 +33,7 @@ def audit_page(audit: Audit, progress: Progress | None = None, *, title: str = "
         _violations(audit),
         _gaps(audit),
     ]
-    parts.append(_quarantine(audit))
+    parts.append(_rejected(audit))
     if progress is not None:
         parts += _progress(progress)
     events = [(event, n) for event, n in sorted(audit.counts.events, key=lambda one: (-one[1], one[0]))]
@@ -57,7 +57,7 @@ def _facts(audit: Audit) -> str:
     found = [
         ("violations", len(audit.violations)),
         ("gaps", len(audit.gaps)),
-        ("lines in quarantine", len(audit.quarantine)),
+        ("rejected lines", len(audit.rejected_rows)),
         ("lines", counts.lines),
         ("commits", counts.commits),
         ("terms", counts.terms),
@@ -127,8 +127,8 @@ def _gaps(audit: Audit) -> str:
     return table("Gaps", ("kind", "where", "what", "what that means"), rows, "None: no lines are missing.")
 
 
-def _quarantine(audit: Audit) -> str:
-    rows = [(_place(q.source, q.line), q.reason, q.raw[:200]) for q in audit.quarantine]
+def _rejected(audit: Audit) -> str:
+    rows = [(_place(q.source, q.line), q.reason, q.raw[:200]) for q in audit.rejected_rows]
     return table("Rejected lines", ("where", "reason", "text"), rows)
 
 

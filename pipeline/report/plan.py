@@ -23,7 +23,7 @@ from ..amounts import amount, duration
 from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
 from ..stages.requests import settings_of
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PLAN, PLAN_LOAD, PLAN_REASON, QUARANTINE, WAVE
+from ..tables.declared import BROKER, PLAN_LOAD
 from .page import facts, page, plot, verdict
 from .plan_plots import plots
 from .plan_tables import tables_of
@@ -41,8 +41,8 @@ _DOES: Final[Mapping[str, str]] = {
 
 def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> str:
     """A whole document, from the tables `plan`, `plan_move`, `plan_reason`, `plan_load` and `broker`, and, if given,
-    the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `quarantine`."""
-    (said,) = tables[PLAN.name].to_pylist()
+    the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `rejected_rows`."""
+    (said,) = tables["plan"].to_pylist()
     parts = [verdict(*_verdict(said, tables)), _facts(said, tables)]
     parts += [plot(*one) for one in plots(said, tables)]
     parts += tables_of(tables)
@@ -54,11 +54,11 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     does = _DOES.get(said["kind"], "changes partitions").format(
         brokers=_brokers(settings.get("brokers", ())), factor=settings.get("factor", "")
     )
-    waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
+    waves = tables["wave"].to_pylist() if "wave" in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
-    quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
-    rows = counted(quarantined, "row", ",")
-    beside = f" Left out: {rows} of the snapshot, which were rejected." if quarantined else ""
+    rejected = tables["rejected_rows"].num_rows if "rejected_rows" in tables else 0
+    rows = counted(rejected, "row", ",")
+    beside = f" Left out: {rows} of the snapshot, which were rejected." if rejected else ""
     brokers, loads = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD))
     notes = "".join(f" Note: {text}." for text in of_plan(said, brokers, loads) + of_waves(waves))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind
@@ -118,9 +118,9 @@ def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
         ("bytes, fullest to mean", ratio_words(said["size_max_mean_before"], said["size_max_mean_after"], form)),
         ("leaders, most to mean", form.format(said["leaders_max_mean_before"], said["leaders_max_mean_after"])),
     ]
-    if WAVE.name in tables:
-        found.append(("waves", f"{tables[WAVE.name].num_rows:,}"))
-    reasons = tables[PLAN_REASON.name]
+    if "wave" in tables:
+        found.append(("waves", f"{tables['wave'].num_rows:,}"))
+    reasons = tables["plan_reason"]
     if reasons.num_rows:
         kinds = len(pc.unique(reasons.column("reason")))
         found.append((f"refused for {counted(kinds, 'reason')}", f"{reasons.num_rows:,}"))

@@ -9,7 +9,6 @@ from typing import Any
 from ..amounts import amount
 from ..stages.requests import settings_of
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PLAN_LOAD, WAVE, WAVE_THROTTLE
 from .columns import Column, Pair, columns, pairs
 from .gantt import ROWS_MAX, Wave, gantt
 from .svg import bars
@@ -25,20 +24,20 @@ def plots(said: dict[str, Any], tables: Mapping[str, Arrow]) -> Iterator[Plot]:
     drawn = bars(both, "bytes copied against the lower bound", said=lambda value: amount(int(value)))
     caption = "The least is computed from the snapshot, independently of the moves."
     yield "Bytes against the lower bound", drawn if said["bytes_copied"] else "", caption
-    if WAVE.name in tables:
+    if "wave" in tables:
         yield from _waves(tables, brokers)
 
 
 def brokers_of(tables: Mapping[str, Arrow]) -> dict[int, dict[str, Any]]:
     """Rows of the table broker by id, each with `group`: the index of its rack."""
-    rows = tables[BROKER.name].to_pylist() if BROKER.name in tables else []
+    rows = tables["broker"].to_pylist() if "broker" in tables else []
     racks = sorted({row["rack"] for row in rows if row["rack"] is not None})
     place = {rack: i for i, rack in enumerate(racks)}
     return {row["broker_id"]: {**row, "group": place.get(row["rack"], len(racks))} for row in rows}
 
 
 def _loads(said: dict[str, Any], tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> Iterator[Plot]:
-    rows = tables[PLAN_LOAD.name].to_pylist()
+    rows = tables["plan_load"].to_pylist()
     share = float(settings_of(said)["disk_share"])
     bars_are = "Bars: after the plan, in the colour of the rack; thin line: before; dashed: the mean of brokers above 0"
     sized = [row for row in rows if row["size_bytes_before"] is not None]
@@ -67,7 +66,7 @@ def _column(row: dict[str, Any], brokers: dict[int, dict[str, Any]], what: str, 
 
 
 def _waves(tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> Iterator[Plot]:
-    waves, rates = tables[WAVE.name].to_pylist(), tables[WAVE_THROTTLE.name].to_pylist()
+    waves, rates = tables["wave"].to_pylist(), tables["wave_throttle"].to_pylist()
     ends: dict[int, list[int]] = {}
     for row in rates:
         counts = ends.setdefault(row["wave"], [0, 0])

@@ -12,15 +12,6 @@ import pyarrow.compute as pc
 from ..amounts import amount, duration
 from ..cautions import known_amount
 from ..tables.arrow import Arrow
-from ..tables.declared import (
-    PLAN_LOAD,
-    PLAN_MOVE,
-    PLAN_REASON,
-    QUARANTINE,
-    REDUCTION,
-    WAVE,
-    WAVE_THROTTLE,
-)
 from .page import table
 from .plan_plots import brokers_of
 
@@ -30,14 +21,14 @@ _EXAMPLE_CHARACTERS_MAX: Final = 160
 
 def tables_of(tables: Mapping[str, Arrow]) -> Iterator[str]:
     """Each table as HTML, "" if it has no row."""
-    yield _moves(tables[PLAN_MOVE.name])
+    yield _moves(tables["plan_move"])
     yield _reductions(tables)
-    yield _counted("Refused, by reason", tables[PLAN_REASON.name], ("reason",), _partition)
+    yield _counted("Refused, by reason", tables["plan_reason"], ("reason",), _partition)
     if "wave_reason" in tables:
         yield _counted("In no wave, by reason", tables["wave_reason"], ("reason",), _partition)
     yield _violations(tables)
-    if QUARANTINE.name in tables:
-        yield _counted("Rejected rows, by reason", tables[QUARANTINE.name], ("source", "reason"), _quarantined)
+    if "rejected_rows" in tables:
+        yield _counted("Rejected rows, by reason", tables["rejected_rows"], ("source", "reason"), _rejected)
     yield _waves(tables)
     yield _brokers(tables)
 
@@ -63,7 +54,7 @@ def _moves(moves: Arrow) -> str:
 
 
 def _reductions(tables: Mapping[str, Arrow]) -> str:
-    rows = tables[REDUCTION.name].to_pylist() if REDUCTION.name in tables else []
+    rows = tables["reduction"].to_pylist() if "reduction" in tables else []
     found = [
         (row["topic"], row["partitions"], row["total_count"], amount(row["size_bytes"]), row["basis"]) for row in rows
     ]
@@ -87,7 +78,7 @@ def _partition(row: dict[str, Any]) -> str:
     return where if row["broker_id"] is None else f"{where}, broker {row['broker_id']}"
 
 
-def _quarantined(row: dict[str, Any]) -> str:
+def _rejected(row: dict[str, Any]) -> str:
     line = "" if row["line"] is None else f"line {row['line']}: "
     return f"{line}{row['raw']}"
 
@@ -114,7 +105,7 @@ def _kinds(found: Arrow) -> dict[tuple[str, str], int]:
 
 
 def _waves(tables: Mapping[str, Arrow]) -> str:
-    rows = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
+    rows = tables["wave"].to_pylist() if "wave" in tables else []
     found = [
         (
             row["wave"],
@@ -133,11 +124,11 @@ def _waves(tables: Mapping[str, Arrow]) -> str:
 def _brokers(tables: Mapping[str, Arrow]) -> str:
     brokers = brokers_of(tables)
     rates: dict[int, tuple[int | None, int | None]] = {}
-    for row in tables[WAVE_THROTTLE.name].to_pylist() if WAVE_THROTTLE.name in tables else ():
+    for row in tables["wave_throttle"].to_pylist() if "wave_throttle" in tables else ():
         sends, receives = rates.get(row["broker_id"], (None, None))
         rates[row["broker_id"]] = (row["leader_rate_bps"] or sends, row["follower_rate_bps"] or receives)
     rows = []
-    for row in tables[PLAN_LOAD.name].to_pylist():
+    for row in tables["plan_load"].to_pylist():
         broker = brokers.get(row["broker_id"], {})
         sizes = (known_amount(row["size_bytes_before"]), known_amount(row["size_bytes_after"]))
         counts = (row["replicas_before"], row["replicas_after"], row["leaders_before"], row["leaders_after"])

@@ -1,8 +1,8 @@
 """An audit as a stream: lines of journals, by cluster, through the fold of `kedge.pipeline.audit.follow`.
 
 * A group is a cluster, because the order of its lines, its chain and its throttles span all its topics
-  (docs/decisions/0097). The state is a text of the cluster and one of each topic, in Spark's state store: a batch reads
-  and writes those of the topics that its rows name.
+  (docs/decisions/0097). Spark's state store has the state of the cluster and that of each topic: a batch reads and
+  writes those of the topics that its rows name.
 * Spark gives the rows of a group in no order; they are sorted here, and `lines_max` bounds their number.
 * A repeated batch gives the same rows. `found` is called with its number, at least once, before Spark records that the
   batch is done.
@@ -21,7 +21,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from ..audit.follow import Said, follow, place_of
 from ..audit.kept import topics_in
-from ..audit.values import Gap, Quarantined, Violation
+from ..audit.values import Gap, RejectedRow, Violation
 from ..journal.lines import FILE_GONE, read_line
 from ..journal.lines import Event as Line
 from .failing import failing
@@ -36,7 +36,7 @@ _TRIGGER: Final = "1 second"
 _LOOK_EVERY_S: Final = 1
 _PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Violation, Gap, Quarantined)}
+_KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Violation, Gap, RejectedRow)}
 _COLUMNS: Final = "cluster string, lines long, said string"
 
 Batch: TypeAlias = dict[str, tuple[int, list[Said]]]
@@ -100,20 +100,20 @@ class _Cluster(StatefulProcessor):
     """The audit of each cluster, batch by batch."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._state = handle.getValueState("cluster", "kept string")
-        self._topics = handle.getMapState("topics", "topic string", "kept string")
+        self._state = handle.getValueState("cluster", "kept binary")
+        self._topics = handle.getMapState("topics", "topic string", "kept binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:  # noqa: ARG002, N802, N803 - Spark's names
         events = _events(rows)
         names = sorted(topics_in(events))
-        topics = {name: None if (held := self._topics.getValue((name,))) is None else held[0] for name in names}
-        kept = self._state.get()
-        step = follow(None if kept is None else kept[0], topics, events)
-        for name, text in step.topics.items():
-            if text is None:
+        topics = {name: None if (kept := self._topics.getValue((name,))) is None else kept[0] for name in names}
+        state = self._state.get()
+        step = follow(None if state is None else state[0], topics, events)
+        for name, after in step.topics.items():
+            if after is None:
                 self._topics.removeKey((name,))
-            elif text != topics.get(name):
-                self._topics.updateValue((name,), (text,))
+            elif after != topics.get(name):
+                self._topics.updateValue((name,), (after,))
         self._state.update((step.state,))
         said = json.dumps([(type(one).__name__, *one) for one in step.said])
         yield pa.table({"cluster": [key[0]], "lines": [len(events)], "said": [said]}).to_pandas()

@@ -22,7 +22,7 @@ from pyspark.sql import functions as f
 
 from ..errors import PipelineError
 from ..tables.arrow import Arrow, arrow_schema
-from ..tables.declared import PARTITION, PLAN, RUN, TABLES, WAVE
+from ..tables.declared import TABLES
 from ..tables.files import GROUP_ROWS, PART, Place, Wanted
 from ..tables.location import Location
 from ..tables.schema import Table
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Changes = dict[str, dict[Key, bool]]
 """By table, what changed, and whether it has rows now."""
 
-_LAST: Final = (PARTITION.name, PLAN.name, WAVE.name, RUN.name)
+_LAST: Final = ("partition", "plan", "wave", "run")
 _FIRST: Final = _LAST[1:]
 _PLACE: Final = ("cluster", "snapshot")
 _SAID: Final = (*_PLACE, "said", "kind", "error", "changes")

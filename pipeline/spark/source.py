@@ -60,8 +60,7 @@ def ddl(table: Table) -> str:
 
 class KedgeJournal(DataSource):
     """Options: `path` (by `load`), or `paths`, a JSON list of them. For streams also one of the limits of a batch, and
-    `lines`, "true" for raw lines (LINES), whose `raw` is null if a file was deleted meanwhile. `parts`, JSON, instead
-    of paths: the parts of files that an audit has already checked."""
+    `lines`, "true" for raw lines (LINES), whose `raw` is null if a file was deleted meanwhile."""
 
     @classmethod
     def name(cls) -> str:
@@ -75,8 +74,6 @@ class KedgeJournal(DataSource):
         return self.options.get("lines", "").lower() == "true"
 
     def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is only one schema
-        if "parts" in self.options:
-            return JournalReader([Part(*part) for part in json.loads(self.options["parts"])])
         return JournalReader([_part(path) for path in _files(_paths(self.options))])
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802, ARG002 - Spark's name

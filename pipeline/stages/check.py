@@ -3,7 +3,7 @@ replicas led.
 
 | kind | row | observed, limit | |---|---|---| | RACK | partition | racks of its replicas; the most possible | | RF |
 partition | its replicas; the wanted factor (given, or the largest of the topic) | | DEAD | partition, broker | a
-replica on a dead broker | | DUP | partition | a broker twice among the replicas (such a row is in the quarantine) | |
+replica on a dead broker | | DUP | partition | a broker twice among the replicas (such a row is rejected) | |
 ISR | partition | members in sync; replicas. Also a member outside replicas and targets | | LEADER_ORDER | partition |
 another replica than the first leads | | CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may
 be used |
@@ -22,7 +22,7 @@ import numpy as np
 
 from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from ..tables.declared import VIOLATION
 from .arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
 from .validate import DUPLICATE_REPLICAS
 
@@ -39,15 +39,15 @@ def check(
     ignore_racks: bool = False,
 ) -> Arrow:
     """The table violation, by kind, topic, partition, broker. `factor`: the wanted replication factor."""
-    partition, chosen = tables[PARTITION.name], limits or Limits()
+    partition, chosen = tables["partition"], limits or Limits()
     cluster = to_cluster(
-        tables[BROKER.name], partition, tables.get(REPLICA_LOAD.name), limits=chosen, ignore_racks=ignore_racks
+        tables["broker"], partition, tables.get("replica_load"), limits=chosen, ignore_racks=ignore_racks
     )
     found = [
         *_placement(cluster, partition, factor),
         *_sync(cluster, partition),
         *_capacity(cluster),
-        *_duplicates(tables.get(QUARANTINE.name)),
+        *_duplicates(tables.get("rejected_rows")),
     ]
     return from_rows(VIOLATION, found)
 
@@ -106,9 +106,9 @@ def _capacity(cluster: Cluster) -> Iterator[Row]:
             yield kind, None, None, int(cluster.brokers[broker]), float(load[broker]), float(limit[broker]), unit, when
 
 
-def _duplicates(quarantine: Arrow | None) -> Iterator[Row]:
+def _duplicates(rejected: Arrow | None) -> Iterator[Row]:
     """Rows whose text was not cut: the content of a cut one is not known."""
-    for row in () if quarantine is None else quarantine.to_pylist():
+    for row in () if rejected is None else rejected.to_pylist():
         if row["reason"] == DUPLICATE_REPLICAS and row["raw"].endswith("}"):
             raw = json.loads(row["raw"])
             replicas = raw["replicas"]

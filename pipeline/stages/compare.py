@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from ..tables.arrow import Arrow
-from ..tables.declared import PLAN
 from .requests import settings_of
 
 SUMMED: Final = ("partitions_changed", "replicas_copied", "bytes_copied", "bytes_bound", "rejected", "waves")
@@ -39,7 +38,7 @@ def total_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     sums = {name: _sum(row[name] for row in rows) for name in (*SUMMED, *TIMES)}
     ratios = {name: _sum(row[name] for row in rows) for name in MEANT}
     means = {name: None if ratio is None else ratio / len(rows) for name, ratio in ratios.items()}
-    return {PLAN.name: rows[0][PLAN.name], "snapshots": len(rows), **sums, **means}
+    return {"plan": rows[0]["plan"], "snapshots": len(rows), **sums, **means}
 
 
 def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
@@ -51,8 +50,8 @@ def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any
         values: dict[str, list[Any]] = {}
         for row in listed:
             value = row["kind"] if name == "kind" else row["settings"].get(name)
-            if value not in values.setdefault(row[PLAN.name], []):
-                values[row[PLAN.name]].append(value)
+            if value not in values.setdefault(row["plan"], []):
+                values[row["plan"]].append(value)
         if len({json.dumps(value) for several in values.values() for value in several}) > 1:
             found[name] = values
     return found

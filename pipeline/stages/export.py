@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from ..errors import BadInput
 from ..tables.arrow import Arrow
-from ..tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
 from ..written import written_as
 from .requests import settings_of
 
@@ -41,18 +40,18 @@ def plan_json(moves: Arrow, column: str = "target_replicas") -> bytes:
 
 def files(tables: Mapping[str, Arrow], report: str | None = None) -> dict[str, bytes]:
     """Every file of an export by its path, except the manifest. `report`: the page of the plan, if there is one."""
-    (said,) = tables[PLAN.name].to_pylist()
-    found = {"plan.json": plan_json(tables[PLAN_MOVE.name]), "summary.json": _dump(_summary(said))}
-    if tables[PLAN_MOVE.name].num_rows:
-        found["rollback/plan.json"] = plan_json(tables[PLAN_MOVE.name], "replicas")
-    reasons = tables[PLAN_REASON.name].to_pylist()
+    (said,) = tables["plan"].to_pylist()
+    found = {"plan.json": plan_json(tables["plan_move"]), "summary.json": _dump(_summary(said))}
+    if tables["plan_move"].num_rows:
+        found["rollback/plan.json"] = plan_json(tables["plan_move"], "replicas")
+    reasons = tables["plan_reason"].to_pylist()
     if reasons:
         found["reasons.json"] = _dump([{k: v for k, v in row.items() if k != "plan"} for row in reasons])
-    if REDUCTION.name in tables and tables[REDUCTION.name].num_rows:
-        rows = tables[REDUCTION.name].to_pylist()
+    if "reduction" in tables and tables["reduction"].num_rows:
+        rows = tables["reduction"].to_pylist()
         topics = [{"topic": row["topic"], "total_count": row["total_count"]} for row in rows]
         found["reductions.json"] = _dump({"version": 1, "topics": topics})
-    if WAVE.name in tables:
+    if "wave" in tables:
         found |= dict(_waves(tables))
     if report is not None:
         found[REPORT] = report.encode()
@@ -64,12 +63,12 @@ def _summary(said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
-    moves = tables[WAVE_MOVE.name]
+    moves = tables["wave_move"]
     bounds = _bounds(moves)
     rates: dict[int, list[dict[str, Any]]] = {}
-    for row in tables[WAVE_THROTTLE.name].to_pylist():
+    for row in tables["wave_throttle"].to_pylist():
         rates.setdefault(row["wave"], []).append(row)
-    yield "waves.json", _dump([{k: v for k, v in row.items() if k != "plan"} for row in tables[WAVE.name].to_pylist()])
+    yield "waves.json", _dump([{k: v for k, v in row.items() if k != "plan"} for row in tables["wave"].to_pylist()])
     for wave, (start, count) in bounds.items():
         name = f"wave-{wave:04d}.json"
         part = moves.slice(start, count)
@@ -124,7 +123,7 @@ def export(
     """The folder holds the plan's files, and nothing else. Returns the manifest. Raises BadInput if the folder is there
     and no export."""
     found = files(tables, report)
-    (said,) = tables[PLAN.name].to_pylist()
+    (said,) = tables["plan"].to_pylist()
     manifest = {
         "version": 1,
         "cluster": cluster,

@@ -25,15 +25,10 @@ from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, p
 from ..tables.arrow import Arrow, conform, from_columns
 from ..tables.declared import (
     BROKER,
-    BROKER_DEFAULT,
     BROKER_LOAD,
-    BROKER_SAMPLE,
     MEASURED,
-    PARTITION,
     RACK_LOAD,
     REPLICA_LOAD,
-    REPLICA_LOG,
-    REPLICA_SAMPLE,
     SIZE_ONLY,
     SPLIT,
 )
@@ -69,14 +64,14 @@ class _Rates:
 def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, Arrow]:
     """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities derived from free bytes, or by
     default."""
-    partition, broker = tables[PARTITION.name], tables[BROKER.name]
+    partition, broker = tables["partition"], tables["broker"]
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
     keys = keys_of(topic, numbers(partition.column("partition")))
-    size, sized, meant = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
+    size, sized, meant = _sizes(tables.get("replica_log"), topics, topic, keys)
     rates = _unmeasured(partition, size, sized, meant)
-    if REPLICA_SAMPLE.name in tables and tables[REPLICA_SAMPLE.name].num_rows:
-        _measure(rates, tables[REPLICA_SAMPLE.name], partition, topics=topics, keys=keys, size=size, window_s=window_s)
+    if "replica_sample" in tables and tables["replica_sample"].num_rows:
+        _measure(rates, tables["replica_sample"], partition, topics=topics, keys=keys, size=size, window_s=window_s)
     found = from_columns(
         REPLICA_LOAD,
         {
@@ -90,10 +85,10 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
         },
     )
     cluster = to_cluster(broker, partition, found, limits=Limits(), ignore_racks=True)
-    measured = _with_capacity(broker, tables.get(BROKER_SAMPLE.name), cluster)
+    measured = _with_capacity(broker, tables.get("broker_sample"), cluster)
     return {
-        BROKER.name: conform(BROKER, defaulted(measured, tables.get(BROKER_DEFAULT.name)), BROKER.name),
-        REPLICA_LOAD.name: found,
+        "broker": conform(BROKER, defaulted(measured, tables.get("broker_default")), "broker"),
+        "replica_load": found,
         **_sums(cluster, broker, rates),
     }
 
@@ -116,11 +111,11 @@ def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[In
 def averaged(tables: Mapping[str, Arrow]) -> int:
     """The number of partitions in `replica_load` whose size is the mean of their topic, as `replica_log` has no log of
     them."""
-    found = tables[REPLICA_LOAD.name].filter(known(tables[REPLICA_LOAD.name].column("size_bytes")))
+    found = tables["replica_load"].filter(known(tables["replica_load"].column("size_bytes")))
     topics = sorted_topics(found)
     topic = topic_codes(found.column("topic"), topics)
     keys = keys_of(topic, numbers(found.column("partition")))
-    _, sized, _ = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
+    _, sized, _ = _sizes(tables.get("replica_log"), topics, topic, keys)
     return int((~sized).sum())
 
 
@@ -217,7 +212,7 @@ def _split(
 
 def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Arrow:
     """An unknown capacity becomes the bytes of the replicas and the free bytes of the last sample."""
-    broker = conform(BROKER, broker, BROKER.name)
+    broker = conform(BROKER, broker, "broker")
     if samples is None or not samples.num_rows:
         return broker
     there = samples.filter(pc.is_valid(samples.column("disk_free_bytes")))
@@ -230,7 +225,7 @@ def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Ar
     merged = np.where(said >= 0, said, capacity)
     place = broker.schema.get_field_index("disk_capacity_bytes")
     column = pa.array(merged, pa.int64(), mask=merged < 0)
-    return conform(BROKER, broker.set_column(place, "disk_capacity_bytes", column), BROKER.name)
+    return conform(BROKER, broker.set_column(place, "disk_capacity_bytes", column), "broker")
 
 
 def _sums(cluster: Cluster, broker: Arrow, rates: _Rates) -> dict[str, Arrow]:
@@ -259,8 +254,8 @@ def _sums(cluster: Cluster, broker: Arrow, rates: _Rates) -> dict[str, Arrow]:
         np.add.at(by_rack[name], of, values)
     np.maximum.at(weakest_of_rack, of, weakest)
     return {
-        BROKER_LOAD.name: from_columns(BROKER_LOAD, {"broker_id": cluster.brokers, **_finished(sums, weakest)}),
-        RACK_LOAD.name: from_columns(RACK_LOAD, {"rack": racks, **_finished(by_rack, weakest_of_rack)}),
+        "broker_load": from_columns(BROKER_LOAD, {"broker_id": cluster.brokers, **_finished(sums, weakest)}),
+        "rack_load": from_columns(RACK_LOAD, {"rack": racks, **_finished(by_rack, weakest_of_rack)}),
     }
 
 

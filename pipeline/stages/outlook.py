@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, VIOLATION
+from ..tables.declared import BROKER
 from .apply import apply
 from .arrays import Limits
 from .check import check
@@ -19,23 +19,23 @@ AFTER: Final = "violation_after"
 def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     """The tables `violation` and `violation_after`, with the limits of the plan in `tables`, and `broker` with the
     brokers that it adds."""
-    (said,) = tables[PLAN.name].to_pylist()
+    (said,) = tables["plan"].to_pylist()
     settings = settings_of(said)
     limits = Limits(settings["disk_share"], settings["network_share"])
     ignore_racks = settings["ignore_racks"]
     factor = settings.get("factor") if not settings.get("topics") else None
     broker = _with_racks(with_targets(tables), settings)
-    after = apply(tables[PARTITION.name], tables[PLAN_MOVE.name])
+    after = apply(tables["partition"], tables["plan_move"])
     found = {
         name: check(
-            {**tables, BROKER.name: broker, PARTITION.name: partition},
+            {**tables, "broker": broker, "partition": partition},
             limits=limits,
             factor=factor,
             ignore_racks=ignore_racks,
         )
-        for name, partition in ((VIOLATION.name, tables[PARTITION.name]), (AFTER, after))
+        for name, partition in (("violation", tables["partition"]), (AFTER, after))
     }
-    return {**found, BROKER.name: broker}
+    return {**found, "broker": broker}
 
 
 def _with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:

@@ -27,14 +27,11 @@ from ..tables.arrow import Arrow, empty, from_columns, from_rows
 from ..tables.declared import (
     ALIVE,
     BROKER,
-    BROKER_DEFAULT,
-    PARTITION,
     PLAN,
     PLAN_LOAD,
     PLAN_MOVE,
     PLAN_REASON,
     REDUCTION,
-    REPLICA_LOAD,
 )
 from .arrays import Limits, defaulted, lagging, leaving, to_cluster
 from .requests import (
@@ -90,13 +87,13 @@ def plan(
     some brokers have racks."""
     chosen = limits or Limits()
     broker = with_added(tables, request)
-    load = tables[REPLICA_LOAD.name]
-    cluster = to_cluster(broker, tables[PARTITION.name], load, limits=chosen, ignore_racks=ignore_racks)
+    load = tables["replica_load"]
+    cluster = to_cluster(broker, tables["partition"], load, limits=chosen, ignore_racks=ignore_racks)
     draining = leaving(broker, cluster.brokers)
     going = _going(cluster, request, draining)
-    scene = _Scene(cluster, going, draining & ~going, told, tables[PARTITION.name])
+    scene = _Scene(cluster, going, draining & ~going, told, tables["partition"])
     settings = _settings(request, chosen, ignore_racks=ignore_racks)
-    named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables[BROKER.name]))
+    named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables["broker"]))
     if isinstance(request, ReducePartitions):
         return _reduction(scene, request, load, named)
     return _tables(scene, _decide(scene, request), named)
@@ -105,7 +102,7 @@ def plan(
 def with_added(tables: Mapping[str, Arrow], request: Request) -> Arrow:
     """The brokers, including added ones, racks that only the request has, and the default of capacities. Raises
     BadInput if the request contradicts the snapshot."""
-    return defaulted(_with_added(tables[BROKER.name], request), tables.get(BROKER_DEFAULT.name))
+    return defaulted(_with_added(tables["broker"], request), tables.get("broker_default"))
 
 
 def _with_added(broker: Arrow, request: Request) -> Arrow:
@@ -198,7 +195,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
     unsized = (copies > 0) & ~cluster.sized[changed]
     is_known = not unsized.any() or ((copies > 0) & ~unsized).any()
     found = {
-        PLAN_MOVE.name: from_columns(
+        "plan_move": from_columns(
             PLAN_MOVE,
             {
                 "plan": _said(name, len(changed)),
@@ -211,8 +208,8 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
                 "write_bps": pa.array(cluster.write_bps[changed], pa.float64(), mask=~cluster.rated[changed]),
             },
         ),
-        PLAN_REASON.name: _reasons(cluster, outcome, name),
-        PLAN_LOAD.name: _loads(cluster, outcome.replicas, name),
+        "plan_reason": _reasons(cluster, outcome, name),
+        "plan_load": _loads(cluster, outcome.replicas, name),
     }
     row = {
         "partitions_changed": len(changed),
@@ -224,7 +221,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         **_imbalance(scene, outcome.replicas),
     }
     row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
-    return {PLAN.name: _plan_row(cluster, named, row), **found}
+    return {"plan": _plan_row(cluster, named, row), **found}
 
 
 def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
@@ -286,7 +283,7 @@ def _loads(cluster: Cluster, after: Ints, name: str) -> Arrow:
 def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Named) -> dict[str, Arrow]:
     cluster, name = scene.cluster, named.plan
     if load.num_rows != len(cluster.topic):
-        raise BadInput(f"table {REPLICA_LOAD.name} has {load.num_rows} rows, {PARTITION.name} {len(cluster.topic)}")
+        raise BadInput(f"table replica_load has {load.num_rows} rows, partition {len(cluster.topic)}")
     found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
     asked = np.zeros(len(cluster.topics), np.bool_)
     asked[cluster.topic[_topics(cluster, request.topics)]] = True
@@ -308,11 +305,11 @@ def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Na
         **_imbalance(scene, cluster.replicas),
     }
     return {
-        PLAN.name: _plan_row(cluster, named, row),
-        PLAN_MOVE.name: empty(PLAN_MOVE),
-        PLAN_REASON.name: from_rows(PLAN_REASON, reasons),
-        PLAN_LOAD.name: _loads(cluster, cluster.replicas, name),
-        REDUCTION.name: from_rows(REDUCTION, rows),
+        "plan": _plan_row(cluster, named, row),
+        "plan_move": empty(PLAN_MOVE),
+        "plan_reason": from_rows(PLAN_REASON, reasons),
+        "plan_load": _loads(cluster, cluster.replicas, name),
+        "reduction": from_rows(REDUCTION, rows),
     }
 
 

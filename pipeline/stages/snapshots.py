@@ -15,7 +15,6 @@ import numpy as np
 from ..errors import BadInput
 from ..kernel.cluster import NOBODY, Cluster
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PARTITION, PLAN, REPLICA_LOAD
 from .arrays import Limits, to_cluster
 
 
@@ -36,9 +35,9 @@ def digest(cluster: Cluster, broker: Arrow) -> str:
 
 def check_same(tables: Mapping[str, Arrow]) -> None:
     """As `check_digest`, for the tables of a snapshot and a plan."""
-    broker = tables[BROKER.name]
-    cluster = to_cluster(broker, tables[PARTITION.name], tables[REPLICA_LOAD.name], limits=Limits(), ignore_racks=True)
-    check_digest(tables[PLAN.name], digest(cluster, broker))
+    broker = tables["broker"]
+    cluster = to_cluster(broker, tables["partition"], tables["replica_load"], limits=Limits(), ignore_racks=True)
+    check_digest(tables["plan"], digest(cluster, broker))
 
 
 def check_digest(plan: Arrow, found: str) -> None:

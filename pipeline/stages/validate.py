@@ -28,7 +28,7 @@ from ..tables.declared import (
     BROKER_SAMPLE,
     DEAD,
     PARTITION,
-    QUARANTINE,
+    REJECTED_ROWS,
     REPLICA_LOG,
     REPLICA_SAMPLE,
     STATES,
@@ -64,7 +64,7 @@ class _Sieve:
         self.reason[where & (self.reason == "")] = reason
 
     def result(self) -> Arrow:
-        """The rows without a reason; the others are in the quarantine."""
+        """The rows without a reason; the others are rejected."""
         good = np.asarray(self.reason == "", np.bool_)
         if good.all():
             return self.rows
@@ -75,25 +75,25 @@ class _Sieve:
 
 
 def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without unusable rows, sorted by their keys; `quarantine` includes the rows removed here. Raises
-    BadInput if a column is missing or of another type."""
+    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Raises BadInput if a
+    column is missing or of another type."""
     rejects = Rejects()
-    before = tables.get(QUARANTINE.name)
-    broker = _brokers(tables[BROKER.name], rejects)
-    partition = _partitions(tables[PARTITION.name], rejects)
+    before = tables.get("rejected_rows")
+    broker = _brokers(tables["broker"], rejects)
+    partition = _partitions(tables["partition"], rejects)
     broker = _with_unlisted(broker, partition, rejects)
-    found = {BROKER.name: broker, PARTITION.name: partition}
-    if BROKER_DEFAULT.name in tables:
-        found[BROKER_DEFAULT.name] = _capacities(_Sieve(BROKER_DEFAULT, tables[BROKER_DEFAULT.name], rejects)).result()
-    if REPLICA_LOG.name in tables:
-        found[REPLICA_LOG.name] = _logs(tables[REPLICA_LOG.name], broker, partition, rejects)
+    found = {"broker": broker, "partition": partition}
+    if "broker_default" in tables:
+        found["broker_default"] = _capacities(_Sieve(BROKER_DEFAULT, tables["broker_default"], rejects)).result()
+    if "replica_log" in tables:
+        found["replica_log"] = _logs(tables["replica_log"], broker, partition, rejects)
     for table, check in ((REPLICA_SAMPLE, _replica_samples), (BROKER_SAMPLE, _broker_samples)):
         if table.name in tables:
             sieve = _Sieve(table, tables[table.name], rejects)
             _old(sieve, age_max_s)
             found[table.name] = _samples(sieve, broker, partition, check)
-    said = [] if before is None else [conform(QUARANTINE, before, QUARANTINE.name)]
-    found[QUARANTINE.name] = pa.concat_tables([*said, rejects.table()])
+    said = [] if before is None else [conform(REJECTED_ROWS, before, "rejected_rows")]
+    found["rejected_rows"] = pa.concat_tables([*said, rejects.table()])
     return found
 
 

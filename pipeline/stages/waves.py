@@ -25,12 +25,6 @@ from ..kernel.waves import waves as coloured
 from ..tables.arrow import Arrow, from_rows
 from ..tables.declared import (
     BROKER,
-    BROKER_DEFAULT,
-    BROKER_LOAD,
-    PARTITION,
-    PLAN,
-    PLAN_MOVE,
-    REPLICA_LOAD,
     WAVE,
     WAVE_MOVE,
     WAVE_REASON,
@@ -79,12 +73,12 @@ def waves(
     """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` for moves that are in no
     wave. Raises BadInput if the plan was made from another snapshot."""
     limits = Limits(settings.disk_ceiling, settings.network_share)
-    load = tables[REPLICA_LOAD.name]
+    load = tables["replica_load"]
     broker = with_targets(tables)
-    cluster = to_cluster(broker, tables[PARTITION.name], load, limits=limits, ignore_racks=ignore_racks)
-    if PLAN.name in tables:
-        check_digest(tables[PLAN.name], digest(cluster, tables[BROKER.name]))
-    room = _room(cluster, tables.get(BROKER_LOAD.name), settings)
+    cluster = to_cluster(broker, tables["partition"], load, limits=limits, ignore_racks=ignore_racks)
+    if "plan" in tables:
+        check_digest(tables["plan"], digest(cluster, tables["broker"]))
+    room = _room(cluster, tables.get("broker_load"), settings)
     steps = _steps(cluster, tables, settings)
     found, refused = coloured(steps, room, cluster.alive, k=settings.per_broker)
     timed = [_Timed(cluster, room, wave) for wave in found]
@@ -93,16 +87,16 @@ def waves(
     rates = [(name, i, *row) for i, (wave, _) in numbered for row in wave.rates()]
     why = [(name, cluster.topics[cluster.topic[p]], int(cluster.number[p]), None, reason) for p, reason in refused]
     return {
-        WAVE.name: from_rows(WAVE, [(name, i, *wave.row(), peak, *wave.eta()) for i, (wave, peak) in numbered]),
-        WAVE_MOVE.name: from_rows(WAVE_MOVE, _moves(cluster, name, found)),
-        WAVE_THROTTLE.name: from_rows(WAVE_THROTTLE, rates),
-        WAVE_REASON.name: from_rows(WAVE_REASON, why),
+        "wave": from_rows(WAVE, [(name, i, *wave.row(), peak, *wave.eta()) for i, (wave, peak) in numbered]),
+        "wave_move": from_rows(WAVE_MOVE, _moves(cluster, name, found)),
+        "wave_throttle": from_rows(WAVE_THROTTLE, rates),
+        "wave_reason": from_rows(WAVE_REASON, why),
     }
 
 
 def with_targets(tables: Mapping[str, Arrow]) -> Arrow:
     """The brokers, including those that the plan adds, with the default of capacities."""
-    return defaulted(_with_targets(tables[BROKER.name], tables[PLAN_MOVE.name]), tables.get(BROKER_DEFAULT.name))
+    return defaulted(_with_targets(tables["broker"], tables["plan_move"]), tables.get("broker_default"))
 
 
 def _with_targets(broker: Arrow, moves: Arrow) -> Arrow:
@@ -129,8 +123,8 @@ def _room(cluster: Cluster, load: Arrow | None, settings: WaveSettings) -> Room:
 
 def _steps(cluster: Cluster, tables: Mapping[str, Arrow], settings: WaveSettings) -> list[Step]:
     """The moves as steps, larger ones first; those of one partition in their order."""
-    moves = tables[PLAN_MOVE.name]
-    topics = sorted_topics(tables[PARTITION.name])
+    moves = tables["plan_move"]
+    topics = sorted_topics(tables["partition"])
     codes, number = topic_codes(moves.column("topic"), topics), numbers(moves.column("partition"))
     at = {key: p for p, key in enumerate(zip(cluster.topic.tolist(), cluster.number.tolist(), strict=True))}
     ids = {broker: place for place, broker in enumerate(cluster.brokers.tolist())}

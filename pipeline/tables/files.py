@@ -56,6 +56,11 @@ class Place:
         check_name(self.cluster, "cluster")
         check_name(self.snapshot, "snapshot")
 
+    @property
+    def named(self) -> dict[str, str]:
+        """Its names, as in results."""
+        return {"cluster": self.cluster, "snapshot": self.snapshot}
+
     def path(self, table: Table, part: str = PART) -> Path:
         """The path of the table's file below a local root."""
         return self.root.folder / self._file(table, part)
@@ -122,10 +127,14 @@ class Wanted:
     last: bool = False
 
 
-def read_all(place: Place, wanted: Iterable[Wanted]) -> dict[str, Arrow]:
+def wanted(*tables: Table, part: str = PART, optional: bool = False) -> tuple[Wanted, ...]:
+    return tuple(Wanted(table, part, optional) for table in tables)
+
+
+def read_all(place: Place, asked: Iterable[Wanted]) -> dict[str, Arrow]:
     """The existing tables, by name. Raises NotFound if a required one is missing."""
     found = {}
-    for one in wanted:
+    for one in asked:
         at = place.last_with(one.table) if one.last else place
         if at is not None and (not one.optional or at.has(one.table, one.part)):
             found[one.table.name] = at.read(one.table, one.part)

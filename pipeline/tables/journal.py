@@ -13,155 +13,53 @@ from .schema import Table
 
 JOURNAL_EVENT: Final = Table(
     "journal_event",
-    (
-        ("cluster", "string", False),
-        ("file", "string", False),
-        ("line", "long", False),
-        ("controller_epoch", "int", True),
-        ("seq", "long", True),
-        ("row", "int", True),
-        ("rows", "int", True),
-        ("ts", "timestamp", True),
-        ("event", "string", True),
-        ("topic", "string", True),
-        ("topic_id", "string", True),
-        ("partition", "int", True),
-        ("replicas", "array<int>", True),
-        ("isr", "array<int>", True),
-        ("target", "array<int>", True),
-        ("origin", "array<int>", True),
-        ("leader", "int", True),
-        ("leader_epoch", "int", True),
-        ("partition_epoch", "long", True),
-        ("status", "byte", True),
-        ("broker_id", "int", True),
-        ("cause", "string", True),
-        ("request", "string", True),
-        ("detail", "map<string,string>", True),
-        ("unknown", "map<string,string>", True),
-        ("prev", "string", True),
-        ("hash", "string", True),
-        ("problem", "string", True),
-        ("reason", "string", True),
-        ("raw", "string", True),
-    ),
+    "cluster string, file string, line long, controller_epoch int?, seq long?, row int?, rows int?, "
+    "ts timestamp?, event string?, topic string?, topic_id string?, partition int?, replicas array<int>?, "
+    "isr array<int>?, target array<int>?, origin array<int>?, leader int?, leader_epoch int?, "
+    "partition_epoch long?, status byte?, broker_id int?, cause string?, request string?, "
+    "detail map<string,string>?, unknown map<string,string>?, prev string?, hash string?, problem string?, "
+    "reason string?, raw string?",
 )
 
 AUDIT_VIOLATION: Final = Table(
     "audit_violation",
-    (
-        ("cluster", "string", False),
-        ("kind", "string", False),
-        ("file", "string", False),
-        ("line", "long", False),
-        ("controller_epoch", "int", False),
-        ("seq", "long", False),
-        ("row", "int", False),
-        ("event", "string", False),
-        ("ts_ms", "long", False),
-        ("topic", "string", True),
-        ("partition", "int", True),
-        ("broker_id", "int", True),
-        ("expected", "string", False),
-        ("got", "string", False),
-    ),
+    "cluster string, kind string, file string, line long, controller_epoch int, seq long, row int, "
+    "event string, ts_ms long, topic string?, partition int?, broker_id int?, expected string, got string",
 )
 
 AUDIT_GAP: Final = Table(
     "audit_gap",
-    (
-        ("cluster", "string", False),
-        ("kind", "string", False),
-        ("file", "string", False),
-        ("line", "long", False),
-        ("controller_epoch", "int", True),
-        ("text", "string", False),
-    ),
+    "cluster string, kind string, file string, line long, controller_epoch int?, text string",
 )
 
 PROGRESS: Final = Table(
     "progress",
-    (
-        ("cluster", "string", False),
-        ("topic", "string", False),
-        ("partition", "int", False),
-        ("controller_epoch", "int", False),
-        ("started_ms", "long", False),
-        ("last_ms", "long", False),
-        ("ended_ms", "long", True),
-        ("ended", "string", True),
-        ("origin", "array<int>", True),
-        ("replicas", "array<int>", False),
-        ("isr", "array<int>", False),
-        ("target", "array<int>", False),
-        ("leader", "int", False),
-        ("adding", "array<int>", False),
-        ("waiting_on", "array<int>", False),
-        ("joined", "int", False),
-        ("isr_losses", "int", False),
-        ("bytes_copied", "long", True),
-        ("bytes_total", "long", True),
-        ("eta_ms", "long", True),
-        ("eta_low_ms", "long", True),
-        ("eta_high_ms", "long", True),
-    ),
+    "cluster string, topic string, partition int, controller_epoch int, started_ms long, last_ms long, "
+    "ended_ms long?, ended string?, origin array<int>?, replicas array<int>, isr array<int>, "
+    "target array<int>, leader int, adding array<int>, waiting_on array<int>, joined int, isr_losses int, "
+    "bytes_copied long?, bytes_total long?, eta_ms long?, eta_low_ms long?, eta_high_ms long?",
 )
 
 STUCK: Final = Table(
     "stuck",
-    (
-        ("cluster", "string", False),
-        ("topic", "string", False),
-        ("partition", "int", False),
-        ("since_ms", "long", False),
-        ("still_ms", "long", False),
-        ("waiting_on", "array<int>", False),
-        ("causes", "array<string>", False),
-    ),
+    "cluster string, topic string, partition int, since_ms long, still_ms long, waiting_on array<int>, "
+    "causes array<string>",
 )
 
 BROKER_REASSIGNMENT: Final = Table(
     "broker_reassignment",
-    (
-        ("cluster", "string", False),
-        ("ts_ms", "long", False),
-        ("broker_id", "int", False),
-        ("reassigning_partitions", "int", False),
-        ("bytes_in", "long", False),
-        ("bytes_out", "long", False),
-    ),
+    "cluster string, ts_ms long, broker_id int, reassigning_partitions int, bytes_in long, bytes_out long",
 )
 
 ETA_CALIBRATION: Final = Table(
     "eta_calibration",
-    (
-        ("cluster", "string", False),
-        ("topic", "string", False),
-        ("partition", "int", False),
-        ("started_ms", "long", False),
-        ("basis", "string", False),
-        ("predicted_ms", "long", False),
-        ("real_ms", "long", False),
-        ("ratio", "double", False),
-    ),
+    "cluster string, topic string, partition int, started_ms long, basis string, predicted_ms long, "
+    "real_ms long, ratio double",
 )
 
 WAVE_CALIBRATION: Final = Table(
     "wave_calibration",
-    (
-        ("cluster", "string", False),
-        ("plan", "string", False),
-        ("wave", "int", False),
-        ("moves", "int", False),
-        ("completed", "int", False),
-        ("bytes", "long", True),  # null: no size of a copied partition is known
-        ("started_ms", "long", True),
-        ("ended_ms", "long", True),
-        ("eta_s", "double", True),
-        ("eta_low_s", "double", True),
-        ("eta_high_s", "double", True),
-        ("real_s", "double", True),
-        ("ratio", "double", True),
-        ("verdict", "string", False),
-    ),
+    "cluster string, plan string, wave int, moves int, completed int, bytes long?, started_ms long?, "
+    "ended_ms long?, eta_s double?, eta_low_s double?, eta_high_s double?, real_s double?, ratio double?, "
+    "verdict string",
 )

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from .arrow import Arrow, from_rows
-from .declared import QUARANTINE
+from .declared import REJECTED_ROWS
 
 _RAW_CHARACTERS_MAX: Final = 2000
 Row = tuple[str, int | None, str, str]
@@ -17,7 +17,7 @@ Row = tuple[str, int | None, str, str]
 
 @attrs.define
 class Rejects:
-    """Rows of the table quarantine, in the order in which they were found."""
+    """Rows of the table rejected_rows, in the order in which they were found."""
 
     rows: list[Row] = attrs.field(factory=list)
 
@@ -32,4 +32,4 @@ class Rejects:
         self.rows.extend(rows)
 
     def table(self) -> Arrow:
-        return from_rows(QUARANTINE, self.rows)
+        return from_rows(REJECTED_ROWS, self.rows)

@@ -1,7 +1,7 @@
-"""Tables declared as plain data, a name and columns, from which each engine makes its own schema.
+"""Tables declared as plain text, from which each engine makes its own schema.
 
-A column is (name, type, nullable). Types: byte, int, long, double, boolean, string, timestamp, array<T>, map<K,V>: the
-names of Spark's simple strings. Schemas are declared, never inferred: an empty file has columns too.
+Types: byte, int, long, double, boolean, string, timestamp, array<T>, map<K,V>: the names of Spark's simple strings.
+Schemas are declared, never inferred: an empty file has columns too.
 """
 
 from __future__ import annotations
@@ -12,26 +12,36 @@ from typing import Final, TypeAlias
 import attrs
 
 Column: TypeAlias = tuple[str, str, bool]
+"""Name, type, and whether it may be null."""
 
 _SIMPLE: Final = "byte|int|long|double|boolean|string|timestamp"
 _TYPE: Final = re.compile(rf"(?:{_SIMPLE})|array<(?:{_SIMPLE})>|map<(?:{_SIMPLE}),(?:{_SIMPLE})>")
 
 
-def _check_columns(_: object, __: object, columns: tuple[Column, ...]) -> None:
-    for name, kind, nullable in columns:
-        if _TYPE.fullmatch(kind) is None or type(nullable) is not bool:
-            raise ValueError(f"column {name}: expected (name, type, nullable), got {(name, kind, nullable)!r}")
+def _columns(text: str) -> tuple[Column, ...]:
+    columns = []
+    for column in re.split(r", *(?![^<]*>)", text):
+        name, _, kind = column.partition(" ")
+        if _TYPE.fullmatch(kind.removesuffix("?")) is None:
+            raise ValueError(f"expected `name type` or `name type?`, got {column!r}")
+        columns.append((name, kind.removesuffix("?"), kind.endswith("?")))
     if len({name for name, _, _ in columns}) != len(columns):
-        raise ValueError(f"expected unique names of columns, got {[name for name, _, _ in columns]}")
+        raise ValueError(f"expected unique names of columns, got {text!r}")
+    return tuple(columns)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(text.split(", ")) if text else ()
 
 
 @attrs.frozen
 class Table:
-    """A declared table. `order`: the columns by which rows are sorted in a file, which are its key if it has one."""
+    """A declared table. `columns` is given as text: `name type` of each, with `?` after the type if a value may be
+    null. `order`: the columns by which rows are sorted in a file, which are its key if it has one."""
 
     name: str
-    columns: tuple[Column, ...] = attrs.field(validator=_check_columns)
-    order: tuple[str, ...] = ()
+    columns: tuple[Column, ...] = attrs.field(converter=_columns)
+    order: tuple[str, ...] = attrs.field(default="", converter=_names)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -12,8 +12,8 @@ from ..cautions import of_capacities, of_check
 from ..stages.arrays import Limits
 from ..stages.check import check
 from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
-from ..tables.files import Place, Wanted
+from ..tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, VIOLATION
+from ..tables.files import Place, Wanted, wanted
 from .verb import Said, Tables, Told
 
 _SHOWN_MAX: Final = 50
@@ -28,13 +28,11 @@ class Check:
     ignore_racks: bool = False
     dry_run: bool = False
 
-    @property
-    def title(self) -> str:
-        return "checking"
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(t, optional=True) for t in (REPLICA_LOAD, QUARANTINE)))
+    title: ClassVar[str] = "checking"
+    wanted: ClassVar[Sequence[Wanted]] = (
+        *wanted(BROKER, PARTITION),
+        *wanted(REPLICA_LOAD, REJECTED_ROWS, optional=True),
+    )
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a rule is broken."""
@@ -43,8 +41,7 @@ class Check:
             place.write(VIOLATION, table)
         found, notes = table.to_pylist(), _notes(given)
         counts = dict(sorted(Counter(row["kind"] for row in found).items()))
-        named = {"cluster": place.cluster, "snapshot": place.snapshot}
-        row = {**named, "counts": counts, "violations": found, "notes": notes}
+        row = {**place.named, "counts": counts, "violations": found, "notes": notes}
         return Said(row, _lines(found, counts, notes), 1 if found else 0)
 
 
@@ -57,8 +54,8 @@ def _lines(found: list[dict[str, Any]], counts: dict[str, int], notes: list[str]
 
 def _notes(given: Tables) -> list[str]:
     """Limits of the check: capacities that were checked without all values."""
-    brokers, loads = given[BROKER.name], given.get(REPLICA_LOAD.name)
-    count = given[PARTITION.name].num_rows
+    brokers, loads = given["broker"], given.get("replica_load")
+    count = given["partition"].num_rows
 
     def unknown(column: str) -> int:
         return count if loads is None else _nulls(loads, column)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import ClassVar
 
 import attrs
 
@@ -22,15 +23,10 @@ class Collect:
     now: datetime
     dry_run: bool = False
 
-    @property
-    def title(self) -> str:
-        return "collecting"
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        return ()
+    title: ClassVar[str] = "collecting"
+    wanted: ClassVar[Sequence[Wanted]] = ()
 
     def run(self, place: Place, _: Tables, told: Told) -> Said:
-        """Exit code 1 if rows are in quarantine."""
+        """Exit code 1 if rows are rejected."""
         gathered = self.landing.read(place, Of(self.now, place.cluster))
         return Load(self.dry_run, notes=tuple(gathered.notes)).run(place, gathered.tables(), told)

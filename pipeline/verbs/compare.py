@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import attrs
 
@@ -19,13 +20,8 @@ class Compare:
 
     names: tuple[str, ...]
 
-    @property
-    def title(self) -> str:
-        return "comparing"
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        return ()
+    title: ClassVar[str] = "comparing"
+    wanted: ClassVar[Sequence[Wanted]] = ()
 
     @property
     def looked_at(self) -> Sequence[Wanted]:
@@ -33,10 +29,9 @@ class Compare:
 
     def run(self, place: Place, _: Tables, __: Told) -> Said:
         """`plans`: a row for each."""
-        named = {"cluster": place.cluster, "snapshot": place.snapshot}
         plans = {name: place.read(PLAN, name) for name in self.names if place.has(PLAN, name)}
-        rows = [{**named, **row_of(plan, _waves(place, name, plan))} for name, plan in plans.items()]
-        return Said({**named, "plans": rows}, ())
+        rows = [{**place.named, **row_of(plan, _waves(place, name, plan))} for name, plan in plans.items()]
+        return Said({**place.named, "plans": rows}, ())
 
 
 def _waves(place: Place, name: str, plan: Arrow) -> Arrow | None:

@@ -11,23 +11,8 @@ from ...controller.model.plural import counted
 from ..amounts import amount
 from ..stages.export import export, files
 from ..stages.snapshots import check_same
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    PARTITION,
-    PLAN,
-    PLAN_LOAD,
-    PLAN_MOVE,
-    PLAN_REASON,
-    QUARANTINE,
-    REDUCTION,
-    REPLICA_LOAD,
-    WAVE,
-    WAVE_MOVE,
-    WAVE_REASON,
-    WAVE_THROTTLE,
-)
-from ..tables.files import Place, Wanted
+from ..tables.declared import BROKER_DEFAULT, OF_PLAN, OF_WAVES, REDUCTION, REJECTED_ROWS, SNAPSHOT
+from ..tables.files import Place, Wanted, wanted
 from .page import page_of
 from .verb import Said, Tables, Told
 
@@ -48,18 +33,16 @@ class Export:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        there = [Wanted(table, self.name) for table in (PLAN, PLAN_MOVE, PLAN_REASON, PLAN_LOAD)]
-        of_waves = (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
-        there += [Wanted(table, self.name, optional=True) for table in of_waves]
-        there += [Wanted(table, optional=True) for table in (QUARANTINE, BROKER_DEFAULT)]
-        return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)))
+        of_plan = wanted(*OF_PLAN, part=self.name)
+        of_waves = wanted(REDUCTION, *OF_WAVES, part=self.name, optional=True)
+        return *of_plan, *of_waves, *wanted(REJECTED_ROWS, BROKER_DEFAULT, optional=True), *wanted(*SNAPSHOT)
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Raises BadInput if the snapshot was collected again after the plan was made, or the folder holds something
         else."""
         check_same(given)
-        if WAVE.name not in given:  # it is written last: without it the waves are incomplete
-            given = {name: rows for name, rows in given.items() if name not in {WAVE_MOVE.name, WAVE_THROTTLE.name}}
+        if "wave" not in given:  # it is written last: without it the waves are incomplete
+            given = {name: rows for name, rows in given.items() if name not in {"wave_move", "wave_throttle"}}
         folder = self.folder / place.cluster if self.several else self.folder
         report = page_of(place, given).decode()
         if self.dry_run:
@@ -69,7 +52,7 @@ class Export:
                 self.folder.mkdir(parents=True, exist_ok=True)
             manifest = export(given, folder, cluster=place.cluster, snapshot=place.snapshot, report=report)
             sizes = {path: entry["bytes"] for path, entry in manifest["files"].items()}
-        named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.several else {}
+        named = place.named if self.several else {}
         row = {"plan": self.name, **named, "folder": str(folder), "files": sizes, "written": not self.dry_run}
         waves = sum(path.startswith("waves/") for path in sizes)
         unwritten = ", not written" if self.dry_run else ""

@@ -11,11 +11,10 @@ import pyarrow.compute as pc
 
 from ..errors import NotFound
 from ..tables.arrow import Arrow, conform, empty
-from ..tables.declared import PLAN, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
+from ..tables.declared import OF_WAVES, PLAN, WAVE, WAVE_REASON
 from ..tables.files import PART, Place
 from ..tables.schema import Table
 
-_OF_WAVES: Final = (WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
 _CUT: Final = (WAVE, WAVE_REASON)
 
 
@@ -79,7 +78,7 @@ class Given(Place):
 
     def has(self, table: Table, part: str = PART) -> bool:
         plan = self._of(PLAN, part)
-        if self._of(table, part) is not None or table not in _OF_WAVES or plan is None:
+        if self._of(table, part) is not None or table not in OF_WAVES or plan is None:
             return self._of(table, part) is not None
         is_cut = any(self._of(cut, part) is not None for cut in _CUT)
         return is_cut or not pc.sum(plan["partitions_changed"]).as_py()
@@ -102,7 +101,7 @@ class Given(Place):
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
         of = f"of cluster {self.cluster}, snapshot {self.snapshot}"
-        if table.name == PLAN.name:
+        if table.name == "plan":
             return NotFound(f"no plan {part} {of}: {self.root} has no such plan")
         return NotFound(f"{self.root}: no table {table.name} {of}")
 

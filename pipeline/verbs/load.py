@@ -4,7 +4,7 @@ brokers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -14,30 +14,17 @@ from ..cautions import of_capacities
 from ..stages.load import WINDOW_S, averaged, load
 from ..stages.validate import AGE_MAX_S, validate
 from ..tables.arrow import Arrow, empty
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    BROKER_LOAD,
-    BROKER_SAMPLE,
-    PARTITION,
-    QUARANTINE,
-    REPLICA_LOAD,
-    REPLICA_LOG,
-    REPLICA_SAMPLE,
-    TABLES,
-)
-from ..tables.files import Place, Wanted
+from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_SAMPLE, PARTITION, REJECTED_ROWS, SAMPLES, TABLES
+from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
-
-_KNOWN_BESIDE: Final = (BROKER_DEFAULT, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 
 
 @attrs.frozen
 class Load:
-    """Reads the collected tables, writes them without unusable rows, `quarantine`, and the loads. `consistent`: whether
-    they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`, `window_s`: of
-    samples, as in the stages `validate` and `load`."""
+    """Reads the collected tables, writes them without unusable rows, `rejected_rows`, and the loads. `consistent`:
+    whether they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`,
+    `window_s`: of samples, as in the stages `validate` and `load`."""
 
     dry_run: bool = False
     consistent: bool | None = None
@@ -45,33 +32,30 @@ class Load:
     age_max_s: float = AGE_MAX_S
     window_s: int = WINDOW_S
 
-    @property
-    def title(self) -> str:
-        return "loading"
-
-    @property
-    def wanted(self) -> Sequence[Wanted]:
-        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(table, optional=True) for table in _KNOWN_BESIDE))
+    title: ClassVar[str] = "loading"
+    wanted: ClassVar[Sequence[Wanted]] = (
+        *wanted(BROKER, PARTITION),
+        *wanted(BROKER_DEFAULT, *SAMPLES, REJECTED_ROWS, optional=True),
+    )
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
-        """Exit code 1 if rows are in quarantine."""
+        """Exit code 1 if rows are rejected."""
         found = validate(given, age_max_s=self.age_max_s)
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             _write(place, found)
-        reasons = reason_counts(found[QUARANTINE.name].column("reason").to_pylist())
+        reasons = reason_counts(found["rejected_rows"].column("reason").to_pylist())
         said = {
-            "cluster": place.cluster,
-            "snapshot": place.snapshot,
-            "brokers": found[BROKER.name].num_rows,
-            "partitions": found[PARTITION.name].num_rows,
+            **place.named,
+            "brokers": found["broker"].num_rows,
+            "partitions": found["partition"].num_rows,
             "bytes": _bytes(found),
-            "request_p99_ms": _slowest(found.get(BROKER_SAMPLE.name, empty(BROKER_SAMPLE))),
-            **_known(found[REPLICA_LOAD.name]),
+            "request_p99_ms": _slowest(found.get("broker_sample", empty(BROKER_SAMPLE))),
+            **_known(found["replica_load"]),
             "averaged": averaged(found),
             "consistent": self.consistent,
-            "quarantined": reasons,
-            "notes": [*self.notes, *of_capacities(found[BROKER.name].to_pylist())],
+            "rejected_rows": reasons,
+            "notes": [*self.notes, *of_capacities(found["broker"].to_pylist())],
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
@@ -80,7 +64,7 @@ class Load:
 def _write(place: Place, found: Tables) -> None:
     """Write all tables, the partitions last, since they make the snapshot exist."""
     place.remove(PARTITION)
-    for name in sorted(found, key=lambda name: name == PARTITION.name):
+    for name in sorted(found, key=lambda name: name == "partition"):
         place.write(TABLES[name], found[name])
 
 
@@ -93,9 +77,9 @@ def _slowest(samples: Arrow) -> dict[str, float]:
 
 def _bytes(found: Tables) -> int | None:
     """The bytes of all replicas of known size; None if there are partitions and no size is known."""
-    sizes = found[REPLICA_LOAD.name].column("size_bytes")
+    sizes = found["replica_load"].column("size_bytes")
     is_unknown = len(sizes) and sizes.null_count == len(sizes)
-    return None if is_unknown else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
+    return None if is_unknown else sum(found["broker_load"].column("size_bytes").to_pylist())
 
 
 def _known(loads: Arrow) -> dict[str, Any]:
@@ -136,5 +120,5 @@ def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
         rows.append(("requests", f"{', '.join(times)}: 99 percent at the slowest broker take no longer"))
-    rows += reason_rows("rejected", "row", said["quarantined"])
+    rows += reason_rows("rejected", "row", said["rejected_rows"])
     return rows + [("note", text) for text in said["notes"]]

@@ -17,24 +17,8 @@ from ..stages.arrays import Limits
 from ..stages.export import plan_json
 from ..stages.plan import plan, with_added
 from ..stages.requests import Request, settings_of
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    PARTITION,
-    PLAN,
-    PLAN_LOAD,
-    PLAN_MOVE,
-    PLAN_REASON,
-    QUARANTINE,
-    REDUCTION,
-    REPLICA_LOAD,
-    TABLES,
-    WAVE,
-    WAVE_MOVE,
-    WAVE_REASON,
-    WAVE_THROTTLE,
-)
-from ..tables.files import Place, Wanted
+from ..tables.declared import BROKER_DEFAULT, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
+from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
 
@@ -60,9 +44,8 @@ class Plan:
     @property
     def wanted(self) -> Sequence[Wanted]:
         """As `Verb`."""
-        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, QUARANTINE)
-        optional = (Wanted(table, optional=True) for table in more)
-        return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *optional)
+        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, REJECTED_ROWS)
+        return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a part of the request is not in the plan."""
@@ -70,7 +53,7 @@ class Plan:
         if not self.dry_run:
             self._write(place, found)
             if self.plans is not None:
-                self.plans.write(place, plan_json(found[PLAN_MOVE.name]))
+                self.plans.write(place, plan_json(found["plan_move"]))
             if self.pages is not None:
                 from .page import page_of  # noqa: PLC0415 - needed for pages only
 
@@ -78,19 +61,19 @@ class Plan:
         return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:
-        for table in (PLAN, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON, REDUCTION):
+        for table in (PLAN, *OF_WAVES[::-1], REDUCTION):
             place.remove(table, self.name)
-        for name in sorted(found, key=lambda name: name == PLAN.name):
+        for name in sorted(found, key=lambda name: name == "plan"):
             place.write(TABLES[name], found[name], self.name)
 
     def _say(self, place: Place, given: Tables, found: Tables) -> Said:
-        (row,) = found[PLAN.name].to_pylist()
-        reasons = reason_counts(found[PLAN_REASON.name].column("reason").to_pylist())
-        reductions = found[REDUCTION.name].to_pylist() if REDUCTION.name in found else []
+        (row,) = found["plan"].to_pylist()
+        reasons = reason_counts(found["plan_reason"].column("reason").to_pylist())
+        reductions = found["reduction"].to_pylist() if "reduction" in found else []
         brokers = with_added(given, self.request).to_pylist()
-        notes = of_plan(row, brokers, found[PLAN_LOAD.name].to_pylist())
+        notes = of_plan(row, brokers, found["plan_load"].to_pylist())
         more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
-        written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not self.dry_run}
+        written = {**place.named, "written": not self.dry_run}
         lines = (
             _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", "move", reasons)
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import attrs
 
@@ -26,19 +26,8 @@ from ..stages.load import WINDOW_S
 from ..stages.snapshots import digest
 from ..stages.validate import AGE_MAX_S
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    BROKER_LOAD,
-    BROKER_SAMPLE,
-    PARTITION,
-    QUARANTINE,
-    REPLICA_LOAD,
-    REPLICA_LOG,
-    REPLICA_SAMPLE,
-    RUN,
-)
-from ..tables.files import Place, Wanted, read_all
+from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
+from ..tables.files import Place, Wanted, read_all, wanted
 from .check import Check
 from .export import Export
 from .kept import Kept
@@ -47,11 +36,7 @@ from .plan import Plan
 from .verb import Said, Tables, Told, Verb
 from .waves import Waves
 
-_SNAPSHOT: Final = (
-    *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),
-    *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD, BROKER_DEFAULT)),
-)
-_LOADED: Final = tuple(Wanted(table, optional=True) for table in (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE))
+_SNAPSHOT: Final = (*wanted(*SNAPSHOT), *wanted(REJECTED_ROWS, BROKER_LOAD, BROKER_DEFAULT, optional=True))
 
 
 @attrs.frozen
@@ -62,21 +47,19 @@ class Run:
     dry_run: bool = False
     again: bool = False
 
-    @property
-    def title(self) -> str:
-        return "running the policy"
+    title: ClassVar[str] = "running the policy"
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        loaded = _SNAPSHOT + _LOADED if self.fleet.loads else _SNAPSHOT
+        loaded = _SNAPSHOT + wanted(*SAMPLES, optional=True) if self.fleet.loads else _SNAPSHOT
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
         policy = self.fleet.of(place.cluster)
         if policy.skip:
-            return _said({**_named(place), "skipped": True, "unchanged": False}, 0)
-        kept, last = Kept.over(place), given.get(RUN.name)
+            return _said({**place.named, "skipped": True, "unchanged": False}, 0)
+        kept, last = Kept.over(place), given.get("run")
         if policy.loads:
             _load(policy).run(kept, given, told)
             given = read_all(kept, _SNAPSHOT)
@@ -104,8 +87,6 @@ class Run:
             return None
         (found,) = last.to_pylist()
         row = json.loads(found["row"])
-        if "mind" in row:  # as earlier versions recorded it
-            row["notes"] = row.pop("mind")
         is_there = row["step"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
         if (found["policy_sha256"], found["snapshot_sha256"]) != digests or not is_there:
             return None
@@ -115,7 +96,7 @@ class Run:
         """The result, the exit code, and the step that is the plan; None: no step had anything to do."""
         check = Check(policy.limits, policy.factor, policy.ignore_racks)
         checked = _run(check, kept, told)
-        row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None}
+        row = {**kept.named, "violations": checked.row["counts"], "step": None, "plan": None}
         row |= {"unchanged": False, "skipped": False, "notes": checked.row["notes"]}
         for step in policy.steps:
             trial = Kept.over(kept)
@@ -142,13 +123,9 @@ def _run(verb: Verb, place: Place, told: Told) -> Said:
     return verb.run(place, read_all(place, verb.wanted), told)
 
 
-def _named(place: Place) -> dict[str, Any]:
-    return {"cluster": place.cluster, "snapshot": place.snapshot}
-
-
 def _digest(given: Tables) -> str:
-    broker = given[BROKER.name]
-    tables = (given[PARTITION.name], given[REPLICA_LOAD.name])
+    broker = given["broker"]
+    tables = (given["partition"], given["replica_load"])
     return digest(to_cluster(broker, *tables, limits=Limits(), ignore_racks=True), broker)
 
 

@@ -11,20 +11,8 @@ from ...controller.model.plural import counted
 from ..amounts import duration
 from ..cautions import of_capacities, of_waves, size_words, too_long
 from ..stages.waves import WaveSettings, waves, with_targets
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    BROKER_LOAD,
-    PARTITION,
-    PLAN,
-    PLAN_MOVE,
-    REPLICA_LOAD,
-    WAVE,
-    WAVE_MOVE,
-    WAVE_REASON,
-    WAVE_THROTTLE,
-)
-from ..tables.files import Place, Wanted
+from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, OF_WAVES, PLAN, PLAN_MOVE, SNAPSHOT, WAVE
+from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
 
@@ -45,20 +33,19 @@ class Waves:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        of_plan = (Wanted(PLAN, self.name), Wanted(PLAN_MOVE, self.name))
-        there = map(Wanted, (BROKER, PARTITION, REPLICA_LOAD))
-        return (*of_plan, *there, *(Wanted(table, optional=True) for table in (BROKER_LOAD, BROKER_DEFAULT)))
+        of_plan = wanted(PLAN, PLAN_MOVE, part=self.name)
+        return *of_plan, *wanted(*SNAPSHOT), *wanted(BROKER_LOAD, BROKER_DEFAULT, optional=True)
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a move is in no wave, or a wave takes unreasonably long."""
         found = waves(given, self.name, self.settings)
         if not self.dry_run:
             place.remove(WAVE, self.name)
-            for table in (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE):
+            for table in OF_WAVES:
                 place.write(table, found[table.name], self.name)
-        listed = found[WAVE.name].to_pylist()
-        reasons = reason_counts(found[WAVE_REASON.name].column("reason").to_pylist())
-        named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.named else {}
+        listed = found["wave"].to_pylist()
+        reasons = reason_counts(found["wave_reason"].column("reason").to_pylist())
+        named = place.named if self.named else {}
         notes = of_waves(listed)
         if listed:
             notes += of_capacities(with_targets(given).to_pylist(), networks=self.settings.throttle_bps is None)

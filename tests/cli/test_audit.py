@@ -44,7 +44,7 @@ def test_json_has_a_line_per_violation_and_the_sum(tmp_path: Path) -> None:
     assert lines[-1]["summary"]["lines"] == len(rows)
 
 
-def test_lines_in_quarantine_without_a_violation_are_exit_code_2_and_said(tmp_path: Path) -> None:
+def test_rejected_lines_without_a_violation_are_exit_code_2_and_said(tmp_path: Path) -> None:
     """The very last line of a file that is not read: no line after it whose chain could break."""
     write(tmp_path, written())
     (tmp_path / "kedge-9-0.jsonl").write_bytes(b"no journal at all\n")

@@ -13,7 +13,7 @@ from kedge import LogReport, NewTopic, TopicPartition
 from kedge.controller.wire.calls import Address
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_store
-from kedge.pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
 from kedge.pipeline.tables.schema import Table
 from tests.cli.ran import ended, refused
@@ -90,12 +90,12 @@ def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Pa
     assert loads == {"bills": (None, None), "orders": (6000, 100.0)}
 
 
-def test_unreported_settings_are_in_the_quarantine_and_the_rest_is_taken_in(
+def test_unreported_settings_are_rejected_and_the_rest_is_taken_in(
     collected: Any, denied: set[str], tmp_path: Path
 ) -> None:
     denied.add("DESCRIBE_CONFIGS")
     assert collected().exit_code == 1
-    told = [row["reason"].partition(":")[0] for row in rows(tmp_path, QUARANTINE)]
+    told = [row["reason"].partition(":")[0] for row in rows(tmp_path, REJECTED_ROWS)]
     assert told == ["its configs cannot be read"] * 2
     assert [row["retention_ms"] for row in rows(tmp_path, PARTITION)] == [None, None]
     assert len(rows(tmp_path, REPLICA_LOG)) == 2
@@ -121,7 +121,7 @@ def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> 
         opened.controller.report_log([LogReport("t", 0, 1, 0, 0, 100, 90, 6000)])
         done = ended("plan", "collect", tmp_path / "t", *named, opened.bootstrap)
     assert (done.returncode, done.stderr) == (1, "")
-    (held,) = rows(tmp_path / "t", QUARANTINE)
+    (held,) = rows(tmp_path / "t", REJECTED_ROWS)
     assert held["raw"] == '{"broker": 4}'
     assert held["reason"].startswith("its log dirs cannot be read: broker 4 at 127.0.0.1:1")
     assert [row["size_bytes"] for row in rows(tmp_path / "t", REPLICA_LOAD)] == [6000]

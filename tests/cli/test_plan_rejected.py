@@ -73,15 +73,15 @@ def page_of_a_plan(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("option", BAD)
-def test_a_bad_row_of_a_file_is_quarantined_and_the_run_goes_on(option: str, tmp_path: Path) -> None:
+def test_a_bad_row_of_a_file_is_rejected_and_the_run_goes_on(option: str, tmp_path: Path) -> None:
     name, content, word = BAD[option]
     (tmp_path / name).write_text(content)
     (tmp_path / "good.json").write_text(json.dumps(MAP))
     given = [option, f"1={tmp_path / name}" if option == "--prometheus" else tmp_path / name]
     code, found = collected(tmp_path, *given, *(() if option == "--map" else ("--map", tmp_path / "good.json")))
     assert (code, found["partitions"], found["written"]) == (1, 4, True)
-    assert sum(found["quarantined"].values()) == 1
-    assert word.lower() in next(iter(found["quarantined"])).lower()
+    assert sum(found["rejected_rows"].values()) == 1
+    assert word.lower() in next(iter(found["rejected_rows"])).lower()
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
 
 
@@ -97,10 +97,10 @@ def store_with_a_bad_key(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("source", ["--store", "--tree"])
-def test_a_bad_key_is_quarantined_and_the_run_goes_on(tmp_path: Path, source: str) -> None:
+def test_a_bad_key_is_rejected_and_the_run_goes_on(tmp_path: Path, source: str) -> None:
     """Of a store, and of the dump of one, whose values may be anything."""
     url, tree = store_with_a_bad_key(tmp_path), tmp_path / "tree.json"
     assert run("store", "dump", url, tree).exit_code == 0
     code, found = collected(tmp_path, source, url if source == "--store" else tree)
-    assert (code, found["partitions"], sum(found["quarantined"].values())) == (1, 3, 1)
+    assert (code, found["partitions"], sum(found["rejected_rows"].values())) == (1, 3, 1)
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)

@@ -42,10 +42,12 @@ def load_of(place: Place) -> dict[str, Any]:
     return {name: found[name] for name in ("write_bps", "completeness", "basis")}
 
 
-def test_samples_older_than_a_day_are_quarantined_by_default(place: Place) -> None:
+def test_samples_older_than_a_day_are_rejected_by_default(place: Place) -> None:
     done = run(place, "--dry-run")
     assert done.exit_code == 1
-    assert json.loads(done.stdout)["quarantined"] == {"the sample is more than 86400 s older than the newest": DAYS - 1}
+    assert json.loads(done.stdout)["rejected_rows"] == {
+        "the sample is more than 86400 s older than the newest": DAYS - 1
+    }
 
 
 def test_weeks_of_samples_count_with_a_larger_age(place: Place) -> None:

@@ -11,7 +11,7 @@ from kedge.controller.cli.root import kedge
 from kedge.pipeline.errors import BadInput, NotFound
 from kedge.pipeline.policy import read_policy
 from kedge.pipeline.tables.arrow import Arrow, empty, from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, QUARANTINE, WAVE, WAVE_MOVE
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, REJECTED_ROWS, WAVE, WAVE_MOVE
 from kedge.pipeline.tables.files import Place, find_place, find_places, find_snapshots
 from kedge.pipeline.tables.listed import Listed
 from kedge.pipeline.tables.location import Location
@@ -100,7 +100,7 @@ def test_a_table_without_rows_is_there_only_with_its_plan() -> None:
         bare.read(PLAN_MOVE, "p")
     planned = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: plan_of(moves=0)})
     assert planned.read(PLAN_MOVE, "p").num_rows == 0
-    assert (planned.has(WAVE, "p"), planned.has(WAVE, "q"), planned.has(QUARANTINE)) == (True, False, False)
+    assert (planned.has(WAVE, "p"), planned.has(WAVE, "q"), planned.has(REJECTED_ROWS)) == (True, False, False)
     moving = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: plan_of(moves=3)})
     assert not moving.has(WAVE_MOVE, "p")
 

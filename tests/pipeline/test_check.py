@@ -79,11 +79,11 @@ def test_replica_on_a_dead_broker_is_reported() -> None:
     assert kinds == [("DEAD", "t", 0, 3, 1.0, 0.0, "now")]
 
 
-def test_duplicate_replicas_are_reported_though_their_row_is_in_the_quarantine() -> None:
+def test_duplicate_replicas_are_reported_though_their_row_is_rejected() -> None:
     assert found(BROKERS, [partition("t", 0, [1, 1, 2])]) == [("DUP", "t", 0, None, 3.0, 2.0, "now")]
 
 
-def test_replicas_that_stand_twice_in_a_row_too_long_to_be_kept_are_in_the_quarantine_alone() -> None:
+def test_replicas_that_stand_twice_in_a_row_too_long_to_be_kept_are_rejected_alone() -> None:
     assert found(BROKERS, [partition("t", 0, [1] * 1_000)]) == []
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline.tables.declared import BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD
+from kedge.pipeline.tables.declared import BROKER_LOAD, PARTITION, REJECTED_ROWS, REPLICA_LOAD
 from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 from tests.s3 import s3
@@ -60,7 +60,7 @@ def test_every_folder_is_a_snapshot(landing: Path, tmp_path: Path) -> None:
     file = landing / "east" / "2"
     alone = ("--cluster", "east", "--snapshot", "2", "--map", file / "map.json", "--log-dirs", file / "log-dirs-1.json")
     assert run("collect", tmp_path / "alone", *alone).exit_code == 0
-    for table in (PARTITION, REPLICA_LOAD, BROKER_LOAD, QUARANTINE):
+    for table in (PARTITION, REPLICA_LOAD, BROKER_LOAD, REJECTED_ROWS):
         one, other = (Place(tmp_path / name, "east", "2").path(table).read_bytes() for name in ("tables", "alone"))
         assert one == other, table.name
 
@@ -110,12 +110,12 @@ def test_a_cluster_whose_files_cannot_be_used_does_not_stop_the_others(
     assert not Place(tmp_path / "tables", "bad", "1").has(PARTITION)
 
 
-def test_a_bad_row_is_put_into_quarantine(landing: Path, tmp_path: Path) -> None:
+def test_a_bad_row_is_rejected(landing: Path, tmp_path: Path) -> None:
     """Exit code 1, as for `collect`."""
     land(landing / "west" / "2", log_dirs_1=sizes(11))
     done = run("collect", tmp_path / "tables", "--landing", f"{landing}/{{cluster}}/{{snapshot}}")
     assert done.exit_code == 1
-    assert rows(tmp_path / "tables", "west", "2", QUARANTINE) == 2
+    assert rows(tmp_path / "tables", "west", "2", REJECTED_ROWS) == 2
 
 
 @pytest.mark.slow
@@ -163,12 +163,6 @@ def test_a_pattern_that_cannot_be_used_is_one_line(
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert said in done.stderr
     assert not (tmp_path / "tables").exists()
-
-
-def test_a_catalog_is_refused_without_spark(landing: Path) -> None:
-    done = run("collect", "catalog:kedge", "--landing", f"{landing}/{{cluster}}/{{snapshot}}", "--engine", "local")
-    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "only Spark reads and writes a catalog" in done.stderr
 
 
 @pytest.mark.full

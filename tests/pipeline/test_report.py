@@ -13,7 +13,7 @@ from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.stages.requests import Add, Drain, Leaders, Rebalance, ReducePartitions, Request, SetFactor
 from kedge.pipeline.stages.waves import WaveSettings, waves
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import QUARANTINE
+from kedge.pipeline.tables.declared import REJECTED_ROWS
 from tests.browser import DESKTOP, PHONE, check_readable, measured, printed
 from tests.pipeline.pages import Words, plots_of
 from tests.pipeline.snapshots import broker, loads, partition, tables
@@ -89,7 +89,7 @@ def test_hostile_names_are_text_and_no_markup() -> None:
     given = {
         **tables([broker(1, rack), broker(2, "b"), broker(3, rack)], [partition(name, 0, [1, 2])]),
         "replica_load": loads({(name, 0): 10}),
-        "quarantine": from_rows(QUARANTINE, [("<b>x</b>", 3, "</td><svg onload=alert(1)>", "<i>why</i>")]),
+        "rejected_rows": from_rows(REJECTED_ROWS, [("<b>x</b>", 3, "</td><svg onload=alert(1)>", "<i>why</i>")]),
     }
     page = page_of(given, Drain((1,)))
     read = Words(page)
@@ -98,13 +98,15 @@ def test_hostile_names_are_text_and_no_markup() -> None:
     assert "<i>why</i>" in read.words
 
 
-def test_refused_moves_violations_and_quarantine_are_counted_by_kind_with_the_first_of_each() -> None:
+def test_refused_moves_violations_and_rejected_rows_are_counted_by_kind_with_the_first_of_each() -> None:
     brokers = [broker(1, "a"), broker(2, "b"), broker(3, "b", disk=5), broker(4, "a", "dead")]
     parts = [partition("t", p, [1, 2]) for p in range(3)] + [partition("u", 0, [4, 2], isr=[2], leader=2)]
     given = {
         **tables(brokers, parts),
         "replica_load": loads({("t", p): 10 for p in range(3)}),
-        "quarantine": from_rows(QUARANTINE, [("f.json", 7, "{bad", "not JSON"), ("f.json", 9, "{bad", "not JSON")]),
+        "rejected_rows": from_rows(
+            REJECTED_ROWS, [("f.json", 7, "{bad", "not JSON"), ("f.json", 9, "{bad", "not JSON")]
+        ),
     }
     page = page_of(given, Drain((1,)))
     assert 'class="verdict warn"' in page

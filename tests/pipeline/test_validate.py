@@ -13,7 +13,7 @@ from hypothesis import given
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.validate import DUPLICATE_REPLICAS, validate
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import BROKER_SAMPLE, QUARANTINE, REPLICA_LOG, REPLICA_SAMPLE
+from kedge.pipeline.tables.declared import BROKER_SAMPLE, REJECTED_ROWS, REPLICA_LOG, REPLICA_SAMPLE
 from tests.pipeline.snapshots import broker, clusters, partition, tables
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -22,7 +22,7 @@ GOOD = partition("t", 0, [1, 2])
 
 
 def reasons(found: dict[str, Arrow]) -> list[str]:
-    listed: list[str] = found["quarantine"].column("reason").to_pylist()
+    listed: list[str] = found["rejected_rows"].column("reason").to_pylist()
     return listed
 
 
@@ -59,12 +59,12 @@ def test_what_was_validated_is_valid(given: dict[str, Arrow]) -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_bad_partition_is_quarantined_and_the_others_stay(row: tuple[Any, ...], reason: str) -> None:
+def test_a_bad_partition_is_rejected_and_the_others_stay(row: tuple[Any, ...], reason: str) -> None:
     unsorted = {**tables(BROKERS, []), "partition": tables(BROKERS, [GOOD])["partition"]}
     unsorted["partition"] = pa.concat_tables([unsorted["partition"], tables([], [row])["partition"]])
     found = validate(unsorted)
     assert found["partition"].to_pylist() == tables([], [GOOD])["partition"].to_pylist()
-    (said,) = found["quarantine"].to_pylist()
+    (said,) = found["rejected_rows"].to_pylist()
     assert (said["source"], said["line"], said["reason"]) == ("table partition", 2, reason)
     assert json.loads(said["raw"])["partition"] == row[1]
 
@@ -80,7 +80,7 @@ def test_a_bad_partition_is_quarantined_and_the_others_stay(row: tuple[Any, ...]
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_bad_broker_is_quarantined(row: tuple[Any, ...], reason: str) -> None:
+def test_a_bad_broker_is_rejected(row: tuple[Any, ...], reason: str) -> None:
     found = validate(tables([*BROKERS, row], [GOOD]))
     assert found["broker"].column("broker_id").to_pylist() == [1, 2, 3]
     assert reasons(found) == [reason]
@@ -102,7 +102,7 @@ def test_a_broker_that_is_not_listed_and_holds_replicas_is_dead_and_that_is_said
         ((3, "t", 0, 5), "the broker holds no replica of the partition"),
     ],
 )
-def test_a_bad_log_is_quarantined(log: tuple[Any, ...], reason: str) -> None:
+def test_a_bad_log_is_rejected(log: tuple[Any, ...], reason: str) -> None:
     found = validate(tables(BROKERS, [GOOD], [(2, "t", 0, 7), log]))
     assert found["replica_log"].column("size_bytes").to_pylist() == [7]
     assert reasons(found) == [reason]
@@ -119,7 +119,7 @@ def test_a_log_that_stands_twice_counts_once() -> None:
     assert reasons(found) == ["the log occurs twice"]
 
 
-def test_a_size_far_from_its_brothers_is_quarantined() -> None:
+def test_a_size_far_from_its_brothers_is_rejected() -> None:
     logs = [(1, "t", 0, 1 << 30), (2, "t", 0, 1 << 30), (3, "t", 0, 11 << 30)]
     found = validate(tables(BROKERS, [partition("t", 0, [1, 2, 3])], logs))
     assert found["replica_log"].column("broker_id").to_pylist() == [1, 2]
@@ -156,8 +156,8 @@ def test_samples_are_held_to_names_rates_and_age() -> None:
     ]
 
 
-def test_what_was_quarantined_before_stays_there() -> None:
-    given = {**tables(BROKERS, [GOOD]), "quarantine": from_rows(QUARANTINE, [("f", 1, "x", "bad")])}
+def test_what_was_rejected_before_stays_there() -> None:
+    given = {**tables(BROKERS, [GOOD]), "rejected_rows": from_rows(REJECTED_ROWS, [("f", 1, "x", "bad")])}
     assert reasons(validate(given)) == ["bad"]
 
 
@@ -170,4 +170,4 @@ def test_a_missing_column_is_a_clear_error() -> None:
 
 def test_an_empty_cluster_is_valid() -> None:
     found = validate(tables([], []))
-    assert [found[name].num_rows for name in ("broker", "partition", REPLICA_LOG.name, "quarantine")] == [0] * 4
+    assert [found[name].num_rows for name in ("broker", "partition", REPLICA_LOG.name, "rejected_rows")] == [0] * 4

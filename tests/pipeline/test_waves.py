@@ -104,20 +104,6 @@ def test_the_fullest_disk_of_a_wave_is_as_full_as_it_says(case: tuple[Any, ...])
             held.subtract(dict.fromkeys(gone, sizes[row["topic"], row["partition"]]))
 
 
-@pytest.mark.slow
-@given(cut())
-def test_rolling_the_waves_back_from_the_last_to_the_first_gives_the_snapshot(case: tuple[Any, ...]) -> None:
-    """Each wave is taken back from where it led, whatever of it was done."""
-    given, _, _, found = case
-    before = {(row["topic"], row["partition"]): row["replicas"] for row in rows(given, "partition")}
-    there = dict(before)
-    for wave in steps(found).values():
-        there.update({(row["topic"], row["partition"]): row["target_replicas"] for row in wave})
-    for _, wave in sorted(steps(found).items(), reverse=True):
-        there.update({(row["topic"], row["partition"]): row["replicas"] for row in wave})
-    assert there == before
-
-
 @pytest.mark.full
 @given(cut())
 def test_every_rate_is_above_what_is_written_to_what_is_copied(case: tuple[Any, ...]) -> None:

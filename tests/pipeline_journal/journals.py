@@ -20,6 +20,7 @@ from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.rig.outside import set_by_hand
 from kedge.controller.runtime.journal import FolderSink, Journal, MemorySink
+from kedge.pipeline.progress import Move
 from tests.verify.explore import run_seed
 
 Row = dict[str, Any]
@@ -193,6 +194,11 @@ def values(rows: list[Row], topic: str, partition: int, **changes: Any) -> Row:
     last = next(r for r in reversed(rows) if "isr" in r and (r.get("topic"), r.get("partition")) == (topic, partition))
     kept = ("topic", "topic_id", "partition", "replicas", "isr", "leader", "leader_epoch", "partition_epoch", "status")
     return {name: last[name] for name in kept if name in last} | changes
+
+
+def a_move(**changes: Any) -> Move:
+    """A move of 1, 2 to 2, 3 that waits for 3."""
+    return Move("t", 0, 1, 0, 0, None, None, (1, 2), (1, 2), (1, 2), (2, 3), 1, (3,), (3,), 0, 0)._replace(**changes)
 
 
 # --- what can be planted: each changes rows in place and answers where the first offending event stands

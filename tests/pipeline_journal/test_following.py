@@ -8,19 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from kedge.pipeline.audit import Quarantined, Violation, audit
+from kedge.pipeline.audit import RejectedRow, Violation, audit
 from kedge.pipeline.audit.follow import Said, follow, place_of
 from kedge.pipeline.audit.kept import topics_in
-from kedge.pipeline.journal.files import journal_files, read_parts, whole_part
+from kedge.pipeline.journal.files import read_parts, whole_part
 from kedge.pipeline.journal.lines import Event
-from tests.pipeline_journal.breaks import BREAKS
+from tests.pipeline_journal.breaks import JOURNALS
 from tests.pipeline_journal.journals import (
-    PLANTED,
-    Row,
     append,
-    find,
-    seeded,
-    throttled,
     values,
     write,
     written,
@@ -28,65 +23,22 @@ from tests.pipeline_journal.journals import (
 )
 
 
-def epoch_back_in_the_next_term(rows: list[Row]) -> None:
-    now = values(rows, "payments", 1)
-    append(rows, {"event": "IsrChanged", "cause": "alter_isr", **now, "leader_epoch": now["leader_epoch"] - 1})
-
-
-def partitions_added_twice(rows: list[Row]) -> None:
-    created = rows[find(rows, "TopicCreated", topic="payments")]
-    added = {"event": "PartitionsAdded", "topic": "payments", "topic_id": created["topic_id"]}
-    append(rows, {"event": "TopicCreated", "topic": "new", "topic_id": "n", "detail": {"assignments": [[1], [2]]}})
-    append(rows, {**added, "topic": "new", "topic_id": "n", "detail": {"first": 2, "assignments": [[1]]}})
-    append(rows, {**added, "topic": "new", "topic_id": "n", "detail": {"first": 2, "assignments": [[1]]}})
-
-
-def broker_left_twice(rows: list[Row]) -> None:
-    for _ in range(2):
-        append(rows, {"event": "BrokerLeft", "broker": 6})
-
-
-def legacy_key_removed_twice(rows: list[Row]) -> None:
-    for _ in range(2):
-        append(rows, {"event": "LegacyKeyRemoved"})
-
-
-def changed_in_a_gap(rows: list[Row]) -> None:
-    """Nothing is wrong: the rows that say so are missing. What breaks a rule comes later."""
-    now = values(rows, "payments", 0, status=1)
-    append(rows, {"event": "StatusChanged", **now, "leader_epoch": now["leader_epoch"] + 1})
-    append(rows, {"event": "Gap", "detail": {"first": {"controller_epoch": rows[-1]["epoch"]}}})
-    append(rows, {"event": "IsrChanged", "cause": "alter_isr", **now, "status": 0, "replicas": [5, 6], "isr": [5, 6],
-                  "leader": 5, "leader_epoch": now["leader_epoch"] + 7})  # fmt: skip
-    broker_left_twice(rows)
-
-
-KNOWN_FROM_BEFORE: dict[Callable[[list[Row]], None], str] = {
-    epoch_back_in_the_next_term: "leader epoch",
-    partitions_added_twice: "topic",
-    broker_left_twice: "broker",
-    legacy_key_removed_twice: "legacy key",
-    changed_in_a_gap: "broker",
-}
-"""Rows that are wrong by what a row long before said, with the kind of the violation."""
-
-
 class Stream:
-    """What is kept between batches, as a state store keeps it: texts by cluster and by topic."""
+    """What is kept between batches, as a state store keeps it: by cluster and by topic."""
 
     def __init__(self) -> None:
-        self.state: str | None = None
-        self.topics: dict[str, str] = {}
+        self.state: bytes | None = None
+        self.topics: dict[str, bytes] = {}
         self.said: list[Said] = []
 
     def take(self, events: Sequence[Event]) -> list[Said]:
         events = sorted(events, key=lambda event: (place_of(event.file), event.line))
         step = follow(self.state, {name: self.topics.get(name) for name in topics_in(events)}, events)
         self.state = step.state
-        for name, text in step.topics.items():
+        for name, kept in step.topics.items():
             self.topics.pop(name, None)
-            if text is not None:
-                self.topics[name] = text
+            if kept is not None:
+                self.topics[name] = kept
         self.said += step.said
         return step.said
 
@@ -117,41 +69,13 @@ def same_in_any_batches(files: Sequence[Path], seed: int) -> None:
         assert stream.violations(files) == expected, batches
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
-@pytest.mark.parametrize("lines_max", [12, 10**9])
-def test_whatever_is_planted_is_found_in_any_batches(
-    plant: Callable[[list[Row]], object], lines_max: int, tmp_path: Path
+@pytest.mark.parametrize("journal, kind", JOURNALS)
+def test_findings_are_the_same_in_any_batches(
+    journal: Callable[[Path], list[Path]], kind: str | None, tmp_path: Path
 ) -> None:
-    rows = written()
-    plant(rows)
-    same_in_any_batches(write(tmp_path, rows, lines_max), seed=1)
-
-
-@pytest.mark.parametrize("plant", KNOWN_FROM_BEFORE, ids=lambda plant: plant.__name__)
-def test_what_was_known_before_is_known_in_any_batches(plant: Callable[[list[Row]], None], tmp_path: Path) -> None:
-    rows = written()
-    plant(rows)
-    files = write(tmp_path, rows)
-    assert KNOWN_FROM_BEFORE[plant] in {violation.kind for violation in audit(files).violations}
+    files = journal(tmp_path)
     same_in_any_batches(files, seed=1)
-
-
-@pytest.mark.parametrize("made", BREAKS, ids=lambda made: made.__name__)
-def test_a_broken_journal_is_followed_alike_in_any_batches(made: Callable[[Path], list[Path]], tmp_path: Path) -> None:
-    files = made(tmp_path)
-    for seed in range(3):
-        same_in_any_batches(files, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [201, 202, 203])
-def test_a_broken_cluster_is_honest_in_any_batches(seed: int, tmp_path: Path) -> None:
-    seeded(tmp_path, seed, 300)
-    same_in_any_batches(journal_files([tmp_path]), seed)
-
-
-def test_throttles_and_reductions_are_followed_in_any_batches(tmp_path: Path) -> None:
-    same_in_any_batches(write(tmp_path, throttled(), lines_max=12), seed=2)
+    assert kind is None or kind in {violation.kind for violation in audit(files).violations}
 
 
 def test_nothing_is_kept_of_a_topic_that_was_deleted(tmp_path: Path) -> None:
@@ -177,7 +101,7 @@ def test_what_is_kept_does_not_grow_with_rows(tmp_path: Path) -> None:
 
 
 def kinds(said: Sequence[Said]) -> list[tuple[str, int]]:
-    return [(one.kind, one.line) for one in said if not isinstance(one, Quarantined)]
+    return [(one.kind, one.line) for one in said if not isinstance(one, RejectedRow)]
 
 
 def test_a_superseded_controller_that_writes_late_is_found_when_it_writes(tmp_path: Path) -> None:

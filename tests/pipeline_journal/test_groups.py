@@ -1,107 +1,62 @@
-"""How topics are spread over groups changes nothing, and events come back from Arrow as they went in."""
+"""How topics are spread over groups changes nothing, and every event is a row of its table."""
 
 from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kedge.pipeline.audit import Audit, audit
-from kedge.pipeline.audit.conclusion import conclude
-from kedge.pipeline.audit.fold import judged, marks_of, merged
 from kedge.pipeline.audit.local import part_of
-from kedge.pipeline.audit.pool import first_round, rounds, second_round
-from kedge.pipeline.audit.rest import Rest
-from kedge.pipeline.audit.stitched import Stitched
-from kedge.pipeline.audit.throttles import EVENTS
-from kedge.pipeline.journal.arrow import batch_of, batches, events_of
-from kedge.pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
-from kedge.pipeline.journal.lines import Event, read_line
-from kedge.pipeline.progress.moves import moves_of
-from tests.pipeline_journal.breaks import BREAKS, chain_broken_twice
+from kedge.pipeline.audit.rounds import NO_TOPIC, Files, audits, first_rounds
+from kedge.pipeline.journal.arrow import batch_of
+from kedge.pipeline.journal.files import journal_files, read_part, split, whole_part
+from kedge.pipeline.journal.lines import read_line
+from kedge.pipeline.progress import Progress, progress
+from kedge.pipeline.progress.conclusions import STUCK_MS
+from kedge.pipeline.progress.local import progresses
+from tests.pipeline_journal.breaks import JOURNALS, chain_broken_twice
 from tests.pipeline_journal.journals import (
-    PLANTED,
-    Row,
     find,
     leader_outside_isr,
-    lines_of,
-    seeded,
-    throttled,
     write,
     written,
 )
 
 
 def in_groups(files: list[Path], groups: int) -> Audit:
-    """As a pool of processes does it, in this one: what is asked and what is answered goes through pickles."""
-
-    def each(work: Callable[[Any], Any], given: Iterable[Any]) -> list[Any]:
-        return [_there_and_back(_there_and_back(work)(one)) for one in given]
-
-    return conclude(*rounds([part_of(file) for file in files], groups, each, lambda done, total: None))  # noqa: ARG005
+    """As workers do it, in this process: what they get and return goes through pickles."""
+    return audits({"c": Files([part_of(file) for file in files], groups)}, _through_pickles)["c"]
 
 
-def by_topic(files: list[Path]) -> Audit:
-    """As the engine for Spark does it, in this process: rows through Arrow, batch by batch, a group for each topic."""
-    order, rest, side = Stitched(), Rest(), []
-    for file in files:
-        one = first_round(1, part_of(file))
-        rest.add(one.rest)
-        order.add(one.edge, is_gone=False)
-        side += one.side
-    marks = marks_of(order)
-    events = [event for file in files for event in read_parts(part_of(file)) if event.row and "topic" in event.row]
-    found, partitions = judged(side, marks, throttles=False)
-    for topic in {_row(event)["topic"] for event in events} | {None}:
-        own = [e for e in events if (_row(e)["event"] in EVENTS if topic is None else _row(e)["topic"] == topic)]
-        back = (e for batch in batches(own, 7) for e in events_of(pa.Table.from_batches([batch])))
-        some, count = judged(merged(back, side, marks.place), marks, throttles=topic is None)
-        found, partitions = found + some, partitions + count
-    return conclude(order, rest, found, partitions)
+def progress_in_groups(files: list[Path], groups: int) -> Progress:
+    parts = [part_of(file) for file in files]
+    return progresses({"c": Files(parts, groups)}, {}, _through_pickles, as_of_ms=None, stuck_ms=STUCK_MS)["c"]
+
+
+def _through_pickles(work: Callable[[Any], Any], given: Iterable[Any]) -> list[Any]:
+    return [_there_and_back(_there_and_back(work)(one)) for one in given]
 
 
 def _there_and_back(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301 - ours
 
 
-def _row(event: Event) -> Mapping[str, Any]:
-    assert event.row is not None
-    return event.row
-
-
-def _is_in(event: Event, group: int, groups: int) -> bool:
-    topic = _row(event).get("topic")
-    return topic is None or crc32(topic.encode()) % groups == group
-
-
-@pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
-def test_whatever_is_planted_is_found_alike_in_any_number_of_groups(
-    plant: Callable[[list[Row]], int], tmp_path: Path
+@pytest.mark.parametrize("journal, kind", JOURNALS)
+def test_findings_are_the_same_in_any_number_of_groups(
+    journal: Callable[[Path], list[Path]], kind: str | None, tmp_path: Path
 ) -> None:
-    rows = written()
-    plant(rows)
-    files = write(tmp_path, rows, lines_max=12)
-    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == by_topic(files) == audit(files)
-
-
-@pytest.mark.parametrize("made", BREAKS, ids=lambda made: made.__name__)
-def test_what_rows_before_a_break_show_is_found_alike_in_any_number_of_groups(
-    made: Callable[[Path], list[Path]], tmp_path: Path
-) -> None:
-    files = made(tmp_path)
+    files = journal(tmp_path)
     found = audit(files)
-    assert BREAKS[made] in {violation.kind for violation in found.violations}
-    assert in_groups(files, 1) == in_groups(files, 16) == by_topic(files) == found
+    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == found
+    assert kind is None or kind in {violation.kind for violation in found.violations}
 
 
 def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> None:
@@ -109,19 +64,6 @@ def test_first_place_of_a_broken_chain_in_a_term_is_reported(tmp_path: Path) -> 
     files = chain_broken_twice(tmp_path)
     (first,) = [v for v in audit(files).violations if v.kind == "chain" and v.controller_epoch == 1]
     assert (first.file, first.line) == (str(files[1]), 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", [201, 202, 203])
-def test_broken_cluster_is_reported_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
-    seeded(tmp_path, seed, 300)
-    files = journal_files([tmp_path])
-    assert in_groups(files, 5) == by_topic(files) == audit(files)
-
-
-def test_throttles_and_reductions_are_reported_alike_in_any_number_of_groups(tmp_path: Path) -> None:
-    files = write(tmp_path, throttled(), lines_max=12)
-    assert in_groups(files, 4) == by_topic(files) == audit(files)
 
 
 @pytest.mark.slow
@@ -139,13 +81,11 @@ def test_several_processes_say_what_one_says(tmp_path: Path) -> None:
 def test_a_file_that_is_shorter_in_the_second_round_ends_it(tmp_path: Path) -> None:
     (file, *_) = write(tmp_path, written())
     part = whole_part(file)
-    order, first = Stitched(), first_round(1, part)
-    order.add(first.edge, is_gone=False)
-    again = partial(second_round, [part], [first.whose], first.side, marks_of(order))
-    assert again(0)[1]
+    journal = first_rounds({"c": Files([part], 1)}, map)["c"]
+    assert list(journal.rows(0))
     file.write_bytes(file.read_bytes()[: part.end // 2])
     with pytest.raises(EOFError):
-        again(None)
+        list(journal.rows(NO_TOPIC))
 
 
 @pytest.mark.slow
@@ -188,23 +128,18 @@ def test_a_name_that_stands_twice_or_is_spelled_otherwise_is_of_the_topic_that_i
     lines[i] = lines[i].replace(b'"target"', spelling + b',"target"')
     file.write_bytes(b"".join(lines))
     assert audit(files).violations
-    assert in_groups(files, 3) == by_topic(files) == audit(files)
+    assert in_groups(files, 3) == audit(files)
 
 
 def test_each_move_is_reported_by_one_group_though_a_takeover_lists_all(tmp_path: Path) -> None:
-    """The second term finds a move that runs; groups that have other topics say nothing of it."""
-    events = [event for file in write(tmp_path, written()) for event in read_part(whole_part(file))]
+    """The second term finds a move that runs, and is all that is left of its topic."""
     assert any(row["detail"]["moves"] for row in written() if row["event"] == "Takeover")
-    groups = 5
-    of_groups = [
-        told
-        for group in range(groups)
-        for told in moves_of(
-            (e for e in events if _is_in(e, group, groups)),
-            lambda topic, n=group: crc32(topic.encode()) % groups == n,  # type: ignore[misc]
-        )
-    ]
-    assert sorted(of_groups) == sorted(moves_of(events))
+    second = [row for row in written() if row["epoch"] == 2 and row.get("topic") != "orders"]
+    for name, rows in (("all", written()), ("second", second)):
+        files = write(tmp_path / name, rows, lines_max=12)
+        found = progress(files)
+        assert "orders" in {move.topic for move in found.moves}
+        assert progress_in_groups(files, 5) == progress_in_groups(files, 1) == found
 
 
 @pytest.mark.slow
@@ -221,7 +156,7 @@ def test_damaged_files_are_reported_alike_in_any_number_of_groups(
         if file.exists():
             befall(data, file)
     left = journal_files([folder])
-    assert in_groups(left, 4) == by_topic(left) == audit(left)
+    assert in_groups(left, 4) == audit(left)
 
 
 def befall(data: st.DataObject, file: Path) -> None:
@@ -259,13 +194,6 @@ def test_a_file_read_in_parts_gives_its_lines_in_their_places(part_bytes: int, t
     assert (len(parts) > 1) == (part_bytes < 10**9)
 
 
-def test_events_come_back_from_arrow_as_they_went_in() -> None:
-    lines = [*lines_of(written())]
-    events = [read_line("f", n, line) for n, line in enumerate(lines, 1)]
-    back = list(events_of(pa.Table.from_batches([batch_of(events)])))
-    assert [event.row for event in back] == [event.row for event in events]
-
-
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "topic": st.text(st.characters(exclude_categories=["Cs"])),
     "partition": st.integers(-(2**31), 2**31 - 1),
@@ -281,23 +209,18 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 
 @pytest.mark.slow
 @given(st.fixed_dictionaries({}, optional=VALUES))
-def test_any_line_is_an_event_that_comes_back_or_is_quarantined(fields: dict[str, Any]) -> None:
-    """Only what no rule asks for (fields of a newer version) stays behind in a column of its own."""
+def test_any_line_is_a_row_of_the_table_or_is_rejected(fields: dict[str, Any]) -> None:
     row = {"epoch": 1, "seq": 2, "row": 0, "ts": 5, "event": "IsrChanged", **fields}
     event = read_line("f", 1, json.dumps(row).encode())
     batch = batch_of([event])
     batch.validate(full=True)
+    (found,) = batch.to_pylist()
     if event.row is None:
         assert event.reason
-        return
-    (back,) = events_of(pa.Table.from_batches([batch]))
-    encodable = "\\" not in str(row.get("detail")) and str(row.get("detail")).isascii()
-    row.pop("newer", None)
-    if encodable:
-        assert back.row == row
     else:
-        assert back.row is not None
-        assert {**back.row, "detail": 0} == {**row, "detail": 0}
+        names = {"broker": "broker_id"}
+        plain = {names.get(name, name): row[name] for name in row if name not in ("epoch", "ts", "detail", "newer")}
+        assert plain.items() <= found.items()
 
 
 def test_a_hash_is_that_of_the_bytes_whatever_their_spelling(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def _slowly(line: bytes) -> object:
     return reading._read_slowly("f", 1, "", line).row  # noqa: SLF001 - what the fast way is held to
 
 
-def test_quarantined_line_is_reported_as_before() -> None:
+def test_rejected_line_is_reported_as_before() -> None:
     assert read_line("f", 3, LINE + b',"partition":1.5}').reason == "partition is no number of 32 bits: 1.5"
 
 

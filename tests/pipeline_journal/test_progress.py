@@ -11,14 +11,14 @@ import pytest
 from kedge.pipeline.journal.files import read_part, whole_part
 from kedge.pipeline.journal.lines import Event
 from kedge.pipeline.journal.parquet import write_audits, write_progress
-from kedge.pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
+from kedge.pipeline.progress import BadSamples, Progress, Samples, progress, read_samples
 from kedge.pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
 from kedge.pipeline.progress.moves import WorldOf
 from kedge.pipeline.progress.values import Told, World
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
-from tests.pipeline_journal.journals import Row, append, find, throttled, write, written
+from tests.pipeline_journal.journals import Row, a_move, append, find, throttled, write, written
 
 LED = World((), (), is_led=True, last_ts_ms=10_000_000)
 
@@ -41,12 +41,6 @@ def cut_at(rows: list[Row], event: str, nth: int = 0, **fields: object) -> list[
     return [row for row in rows if row["seq"] <= last["seq"]]
 
 
-def move(**changes: object) -> Move:
-    """A move of 1, 2 to 2, 3 that waits for 3."""
-    made = Move("t", 0, 1, 0, 0, None, None, (1, 2), (1, 2), (1, 2), (2, 3), 1, (3,), (3,), 0, 0)
-    return made._replace(**changes)  # type: ignore[arg-type]
-
-
 def test_moves_are_shown_from_their_request_to_their_end_over_a_failover(tmp_path: Path) -> None:
     """The second move of orders-0 begins in one term and ends in the next: it is one move."""
     moves = told(tmp_path, written()).moves
@@ -65,6 +59,7 @@ def test_of_a_move_that_runs_it_is_said_who_joined_and_who_is_waited_for(tmp_pat
     ]
     assert running.ended is None
     assert running.joined == 1
+    assert running.last_ms > running.started_ms
     assert set(running.adding) == {4, 5, 6}
     assert len(running.waiting_on) == 2
 
@@ -103,13 +98,13 @@ def test_a_move_without_a_step_forward_is_stuck_and_says_why(tmp_path: Path) -> 
 def test_each_cause_is_reported_where_it_shows(
     world: World, samples: Samples, changes: dict[str, int], cause: str
 ) -> None:
-    assert list(causes_of(move(**changes), world, samples)) == [cause]
+    assert list(causes_of(a_move(**changes), world, samples)) == [cause]
 
 
 def test_all_causes_of_a_move_are_reported() -> None:
     world = World((1, 3), (), is_led=False, last_ts_ms=0)
     causes = ["no controller", "target down", "source down", "isr flapping"]
-    assert list(causes_of(move(isr_losses=3), world, Samples())) == causes
+    assert list(causes_of(a_move(isr_losses=3), world, Samples())) == causes
 
 
 def test_rates_of_brokers_are_the_present_ones_of_any_writer(tmp_path: Path) -> None:
@@ -122,13 +117,13 @@ def test_rates_of_brokers_are_the_present_ones_of_any_writer(tmp_path: Path) -> 
 
 
 def test_where_no_cause_shows_it_is_unknown() -> None:
-    (stuck,) = conclude([Told(move(), ((0, 1),))], LED, Samples()).stuck
+    (stuck,) = conclude([Told(a_move(), ((0, 1),))], LED, Samples()).stuck
     assert stuck.causes == ("unknown",)
 
 
 def test_the_series_counts_a_partition_at_its_leader_and_spreads_all_bytes() -> None:
     """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from some broker."""
-    ended = move(ended="completed", ended_ms=10_000, bytes_copied=1_001, adding=(3, 4))
+    ended = a_move(ended="completed", ended_ms=10_000, bytes_copied=1_001, adding=(3, 4))
     found = conclude([Told(ended, ((0, 1), (5_500, 2)))], LED, Samples())
     counted = {(one.ts_ms // found.step_ms, one.broker_id) for one in found.series if one.reassigning_partitions}
     assert {broker for _, broker in counted} == {1, 2}
@@ -137,9 +132,9 @@ def test_the_series_counts_a_partition_at_its_leader_and_spreads_all_bytes() -> 
 
 
 def test_a_prediction_knows_only_moves_that_had_ended() -> None:
-    done = [move(partition=n, started_ms=0, ended_ms=1_000, ended="completed", bytes_copied=100) for n in range(3)]
-    late = move(partition=9, started_ms=2_000, ended_ms=4_000, ended="completed", bytes_copied=100)
-    runs = move(partition=10, started_ms=5_000, bytes_total=200)
+    done = [a_move(partition=n, started_ms=0, ended_ms=1_000, ended="completed", bytes_copied=100) for n in range(3)]
+    late = a_move(partition=9, started_ms=2_000, ended_ms=4_000, ended="completed", bytes_copied=100)
+    runs = a_move(partition=10, started_ms=5_000, bytes_total=200)
     calibration, moves = calibrate([*done, late, runs])
     assert [(c.partition, c.basis, c.predicted_ms, c.real_ms, c.ratio) for c in calibration] == [
         (9, "bytes", 1_000, 2_000, 2.0)
@@ -148,8 +143,8 @@ def test_a_prediction_knows_only_moves_that_had_ended() -> None:
 
 
 def test_without_sizes_a_prediction_is_the_median_of_durations() -> None:
-    done = [move(partition=n, ended_ms=ms, ended="completed") for n, ms in enumerate((1_000, 3_000, 9_000))]
-    _, moves = calibrate([*done, move(partition=10, started_ms=10_000)])
+    done = [a_move(partition=n, ended_ms=ms, ended="completed") for n, ms in enumerate((1_000, 3_000, 9_000))]
+    _, moves = calibrate([*done, a_move(partition=10, started_ms=10_000)])
     assert moves[-1].eta_ms == 13_000
 
 
@@ -167,12 +162,12 @@ def samples_in(folder: Path) -> Path:
 
 def test_samples_say_how_many_bytes_are_there_and_how_many_are_to_come(tmp_path: Path) -> None:
     samples = read_samples(samples_in(tmp_path))
-    (found,) = conclude([Told(move(), ((0, 1),))], LED, samples).moves
+    (found,) = conclude([Told(a_move(), ((0, 1),))], LED, samples).moves
     assert (found.bytes_copied, found.bytes_total) == (25, 100)
 
 
-def test_a_row_of_samples_without_a_key_is_quarantined(tmp_path: Path) -> None:
-    (held,) = read_samples(samples_in(tmp_path)).quarantine
+def test_a_row_of_samples_without_a_key_is_rejected(tmp_path: Path) -> None:
+    (held,) = read_samples(samples_in(tmp_path)).rejected_rows
     assert held.reason == "no topic"
     assert held.source.endswith("partition")
 
@@ -200,7 +195,7 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
         "broker_reassignment",
         "eta_calibration",
         "progress",
-        "quarantine",
+        "rejected_rows",
         "stuck",
         "wave_calibration",
     ]
@@ -225,7 +220,7 @@ def test_samples_of_a_folder_of_snapshots_are_those_of_the_last_or_the_named_one
         snapshot_in(tmp_path, snapshot)
     for found in (read_samples(tmp_path), read_samples(tmp_path, snapshot="s2")):
         assert found.used_bytes == {1: 100, 3: 32}
-        assert "disk full" not in causes_of(move(), LED, found)
+        assert "disk full" not in causes_of(a_move(), LED, found)
     with pytest.raises(BadSamples, match="the folder has no snapshot s9"):
         read_samples(tmp_path, snapshot="s9")
 
@@ -247,8 +242,8 @@ def test_a_size_that_names_no_broker_is_that_of_every_replica(tmp_path: Path) ->
     """As kafka-kit's metrics give it: what is to be copied is known, what is copied already is not."""
     snapshot_in(tmp_path, "s1")
     samples = read_samples(tmp_path)
-    assert samples.quarantine == ()
-    (found,) = conclude([Told(move(partition=1), ((0, 1),))], LED, samples).moves
+    assert samples.rejected_rows == ()
+    (found,) = conclude([Told(a_move(partition=1), ((0, 1),))], LED, samples).moves
     assert (found.bytes_copied, found.bytes_total) == (None, 60)
 
 
@@ -258,4 +253,4 @@ def test_rates_that_were_measured_are_those_of_the_loads_where_the_partition_has
     samples = read_samples(tmp_path)
     assert samples.write_bps == {("t", 0): 5.0}
     throttled = LED._replace(rates_bps=((3, 5.0),))
-    assert list(causes_of(move(), throttled, samples)) == ["throttle below ingest"]
+    assert list(causes_of(a_move(), throttled, samples)) == ["throttle below ingest"]

@@ -17,10 +17,10 @@ from kedge.pipeline.journal.files import journal_files, journals, read_part, who
 from kedge.pipeline.journal.lines import Event
 from kedge.pipeline.progress import progress
 from kedge.pipeline.report import audit_page
-from kedge.pipeline.spark.audit import audit as audit_on_spark
-from kedge.pipeline.spark.audit import audits as audits_on_spark
-from kedge.pipeline.spark.progress import progress as progress_on_spark
-from kedge.pipeline.spark.progress import progresses as progresses_on_spark
+from kedge.pipeline.spark.journals import audit as audit_on_spark
+from kedge.pipeline.spark.journals import audits as audits_on_spark
+from kedge.pipeline.spark.journals import progress as progress_on_spark
+from kedge.pipeline.spark.journals import progresses as progresses_on_spark
 from kedge.pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
     Row,
@@ -66,14 +66,14 @@ def hurt(folder: Path) -> list[Path]:
 def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
     made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Violations, gaps, quarantine, moves and the page."""
+    """Violations, gaps, rejected rows, moves and the page."""
     files = made(tmp_path)
     here, there = audit(files), audit_on_spark(spark, files)
     if made is broken_rules:
         assert {v.kind for v in here.violations} >= {"completion", "throttle", "superseded epoch", "topic"}
     else:
         assert {gap.kind for gap in here.gaps} >= {"bad line", "missing file", "torn tail"}
-        assert here.quarantine
+        assert here.rejected_rows
     assert json.dumps(there).encode() == json.dumps(here).encode()
     moves, moves_there = progress(files), progress_on_spark(spark, files)
     assert json.dumps(moves_there) == json.dumps(moves)

@@ -1,5 +1,4 @@
-"""What waves were expected to take against what they took: a plan that is handed over to the rig's controllers, and its
-journal, as an operator asks for it."""
+"""What waves were expected to take against what they took, by the journal; and how the commands show it."""
 
 from __future__ import annotations
 
@@ -10,166 +9,109 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from kedge.controller.cli.root import kedge
-from tests.pipeline_submit.clusters import Made, RigTime, make
+from kedge.pipeline.progress import wave_times
+from kedge.pipeline.progress.values import Move as Told
+from kedge.pipeline.progress.waves import summary_of
+from kedge.pipeline.submit.exported import Exported, Move, Wave
+from tests.kit.commands import run
+from tests.pipeline_journal.journals import a_move
+from tests.pipeline_submit.clusters import Made, make
 
-
-def run(made: Made, *arguments: object) -> Result:
-    made.close()
-    return CliRunner().invoke(kedge, ["journal", "progress", str(made.journal), *map(str, arguments)])
-
-
-def waves_of(made: Made, *arguments: object) -> list[dict[str, Any]]:
-    done = run(made, "--plan", made.folder, "--json", *arguments)
-    assert done.exit_code == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    waves = [row["wave_calibration"] for row in rows if "wave_calibration" in row]
-    assert rows[-1]["summary"]["wave_calibration"] == len(waves)
-    return waves
+EXPECTED = (2.0, 1.0, 3.0)
 
 
-@pytest.mark.slow
-def test_each_wave_is_shown_with_its_expected_and_real_time(tmp_path: Path) -> None:
-    made = make(tmp_path)
-    made.submit()
-    expected = made.tables["wave"].to_pylist()
-    found = waves_of(made)
-    assert [(w["wave"], w["bytes"], w["eta_s"], w["eta_low_s"], w["eta_high_s"]) for w in found] == [
-        (w["wave"], w["bytes"], w["eta_s"], w["eta_low_s"], w["eta_high_s"]) for w in expected
+def plan_of(*waves: Wave) -> Exported:
+    return Exported(Path("plan"), "drain", "c", "", waves)
+
+
+def wave(eta: tuple[float | None, ...] = EXPECTED) -> Wave:
+    """Partitions 0 and 1 go from 1, 2 to 2, 3; of partition 2 only the order changes."""
+    copied = [Move("t", number, (1, 2), (2, 3)) for number in (0, 1)]
+    return Wave(1, (*copied, Move("t", 2, (1, 2), (2, 1))), {}, 100, *eta)
+
+
+def both(ended_ms: int | None, started_ms: int = 1_000) -> list[Told]:
+    ends = {"ended_ms": ended_ms, "ended": None if ended_ms is None else "completed"}
+    return [
+        a_move(partition=0, started_ms=started_ms, ended_ms=started_ms + 1, ended="completed"),
+        a_move(partition=1, started_ms=started_ms, **ends),
     ]
-    taken = [event.seconds for event in made.events if event.kind == "wave"]
-    for wave, seconds in zip(found, taken, strict=True):  # the submitter looks every 0.2 s, and waits for throttles
-        assert 0 < wave["real_s"] <= seconds + 0.3
-        assert wave["real_s"] >= wave["eta_low_s"]
-        assert wave["ratio"] == pytest.approx(wave["real_s"] / wave["eta_s"], abs=1e-5)
-        assert wave["verdict"] == ("late" if wave["real_s"] > wave["eta_high_s"] else "within")
-        assert wave["completed"] == wave["moves"] > 0
-    starts = [wave["started_ms"] for wave in found]
-    assert starts == sorted(starts)
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_slower_than_its_rate_makes_waves_late(tmp_path: Path) -> None:
-    """Brokers copy at a tenth of what the throttle allows; the middle is said, and how many were right."""
-    made = make(tmp_path, copy_rate_bytes_s=20_000)
-    made.submit()
-    found = waves_of(made)
-    assert {wave["verdict"] for wave in found} == {"late"}
-    done = run(made, "--plan", made.folder)
-    assert done.exit_code == 0
-    assert f"0 of {len(found)} waves took the expected time; real over expected: " in done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0].split() == ["plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict"]
-    assert [line.split()[:2] for line in lines[1:]] == [["drain", str(wave["wave"])] for wave in found]
-
-
-def test_waves_that_were_not_begun_or_are_not_over_have_no_ratio(tmp_path: Path) -> None:
-    made = make(tmp_path, copy_rate_bytes_s=2_000)
-
-    class Enough(Exception):
-        """It has been seen running for long enough."""
-
-    def stop() -> None:
-        if any(partition.move for partition in made.rig.committed.partitions.values()):
-            raise Enough
-
-    with pytest.raises(Enough):
-        made.submit(time=RigTime(made.rig, stop))
-    found = waves_of(made)
-    assert [wave["verdict"] for wave in found] == ["not over", *["not begun"] * (len(found) - 1)]
-    assert all((wave["real_s"], wave["ratio"]) == (None, None) for wave in found)
-
-
-@pytest.mark.slow
-def test_real_time_is_shown_where_no_rates_gave_an_expected_one(tmp_path: Path) -> None:
-    made = make(tmp_path, throttle_bps=None, networks=False, per_broker=9)
-    made.submit()
-    (wave,) = waves_of(made)
-    assert (wave["eta_s"], wave["ratio"], wave["verdict"]) == (None, None, "no time expected")
-    assert wave["real_s"] > 0
-
-
-@pytest.mark.slow
-def test_repeated_wave_is_shown_with_its_last_time(tmp_path: Path) -> None:
-    from kedge.pipeline.submit import roll_back  # noqa: PLC0415 - of this test
-
-    made = make(tmp_path)
-    made.submit()
-    first = waves_of(made)
-    roll_back(made.folder, made.store, made.options())
-    made.submit()
-    again = waves_of(made)
-    assert all(then["ended_ms"] < now["started_ms"] for then, now in zip(first, again, strict=True))
-    assert {wave["verdict"] for wave in again} <= {"within", "late"}
-
-
-@pytest.mark.slow
-def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
-    made = make(tmp_path)
-    made.submit()
-    made.close()
-    page = tmp_path / "page.html"
-    audit = ["journal", "audit", str(made.journal), "--plan", str(made.folder)]
-    assert "--report" in CliRunner().invoke(kedge, audit).stderr
-    done = CliRunner().invoke(kedge, [*audit, "--report", str(page)])
-    assert done.exit_code == 0
-    text = page.read_text()
-    assert "Expected and real time of waves" in text
-    for wave in waves_of(made):
-        assert f"drain, wave {wave['wave']}: " in text
-        assert f"<td>{wave['verdict']}</td>" in text
-    run_without = CliRunner().invoke(kedge, ["journal", "audit", str(made.journal), "--report", str(page)])
-    assert run_without.exit_code == 0
-    assert "time of waves" not in page.read_text()
-
-
-@pytest.mark.slow
-def test_tables_hold_them_too(tmp_path: Path) -> None:
-    made = make(tmp_path)
-    made.submit()
-    found = waves_of(made, "--out", tmp_path / "out")
-    table = pq.read_table(tmp_path / "out" / "wave_calibration")
-    assert table.to_pylist() == [{"cluster": "kedge", **one} for one in found]
-
-
-def _changed(folder: Path) -> None:
-    (folder / "waves.json").write_text("[]")
-
-
-def _gone(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
 
 
 @pytest.mark.parametrize(
-    "harm,said", [(_changed, "the file differs from the manifest"), (_gone, "expected an export with")]
+    "moves, eta, real_s, ratio, verdict",
+    [
+        pytest.param(both(3_000), EXPECTED, 2.0, 1.0, "within", id="within"),
+        pytest.param(both(1_500), EXPECTED, 0.5, 0.25, "early", id="early"),
+        pytest.param(both(5_000), EXPECTED, 4.0, 2.0, "late", id="late"),
+        pytest.param(both(None), EXPECTED, None, None, "not over", id="runs"),
+        pytest.param(both(3_000)[:1], EXPECTED, None, None, "not over", id="half begun"),
+        pytest.param([], EXPECTED, None, None, "not begun", id="not begun"),
+        pytest.param(both(3_000), (None,) * 3, 2.0, None, "no time expected", id="not throttled"),
+        pytest.param([*both(3_000), *both(9_000, 8_000)], EXPECTED, 1.0, 0.5, "within", id="repeated"),
+        pytest.param(
+            [one._replace(target=(4, 5)) for one in both(3_000)], EXPECTED, None, None, "not begun", id="other"
+        ),
+    ],
+)
+def test_real_time_of_a_wave_is_compared_with_the_expected_one(
+    moves: list[Told], eta: tuple[float | None, ...], real_s: float | None, ratio: float | None, verdict: str
+) -> None:
+    (found,) = wave_times(moves, plan_of(wave(eta)))
+    assert (found.moves, found.real_s, found.ratio, found.verdict) == (2, real_s, ratio, verdict)
+
+
+def test_the_summary_has_the_ratios_of_finished_waves() -> None:
+    within, late = wave(), wave((1.0, 0.5, 1.5))
+    found = summary_of(wave_times(both(3_000), plan_of(within, late, wave((None,) * 3))))
+    assert found == (2, 1, 1.0, 2.0, 2.0)
+    assert summary_of(wave_times([], plan_of(wave()))) is None
+
+
+def shown(made: Made, *arguments: object) -> Result:
+    made.close()
+    return run("journal", *arguments[:1], made.journal, "--plan", made.folder, *arguments[1:])
+
+
+@pytest.mark.slow
+def test_waves_are_shown_with_their_real_time_as_text_json_tables_and_page(tmp_path: Path) -> None:
+    """Brokers copy at a tenth of what the throttle allows."""
+    made = make(tmp_path, copy_rate_bytes_s=20_000)
+    made.submit()
+    rows = [
+        json.loads(line) for line in shown(made, "progress", "--json", "--out", tmp_path / "out").stdout.splitlines()
+    ]
+    found: list[dict[str, Any]] = [row["wave_calibration"] for row in rows if "wave_calibration" in row]
+    expected = [(row["wave"], row["bytes"], row["eta_s"]) for row in made.tables["wave"].to_pylist()]
+    assert [(row["wave"], row["bytes"], row["eta_s"]) for row in found] == expected
+    assert {row["verdict"] for row in found} == {"late"}
+    table = pq.read_table(tmp_path / "out" / "wave_calibration").to_pylist()
+    assert table == [{"cluster": "kedge", **row} for row in found]
+    done = shown(made, "progress")
+    assert f"0 of {len(found)} waves took the expected time; real over expected: " in done.stderr
+    assert [line.split()[:2] for line in done.stdout.splitlines()[1:]] == [["drain", str(row["wave"])] for row in found]
+    page = tmp_path / "page.html"
+    assert "--report" in shown(made, "audit").stderr
+    assert shown(made, "audit", "--report", page).exit_code == 0
+    assert "Expected and real time of waves" in page.read_text()
+    assert f"drain, wave {found[-1]['wave']}: " in page.read_text()
+
+
+@pytest.mark.parametrize(
+    "harm, message",
+    [
+        (lambda folder: (folder / "waves.json").write_text("[]"), "the file differs from the manifest"),
+        (lambda folder: (folder / "manifest.json").unlink(), "expected an export with"),
+    ],
+    ids=["changed", "no manifest"],
 )
 def test_a_folder_that_is_no_export_is_one_line_and_exit_code_2(
-    harm: Callable[[Path], None], said: str, tmp_path: Path
+    harm: Callable[[Path], object], message: str, tmp_path: Path
 ) -> None:
     made = make(tmp_path)
-    made.rig.run(100)
     harm(made.folder)
-    done = run(made, "--plan", made.folder)
-    assert (done.exit_code, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert said in line
-
-
-@pytest.mark.full
-@pytest.mark.server
-def test_spark_says_the_same(tmp_path: Path, spark: object) -> None:
-    from kedge.pipeline.journal.files import journal_files  # noqa: PLC0415 - of this test
-    from kedge.pipeline.progress import progress  # noqa: PLC0415
-    from kedge.pipeline.progress.waves import wave_times  # noqa: PLC0415
-    from kedge.pipeline.spark.progress import progress as on_spark  # noqa: PLC0415 - tests without Spark need not import it
-    from kedge.pipeline.submit.exported import read_export  # noqa: PLC0415
-
-    made = make(tmp_path)
-    made.submit()
-    made.close()
-    files, plan = journal_files([made.journal]), read_export(made.folder)
-    here, there = (wave_times(found.moves, plan) for found in (progress(files), on_spark(spark, files)))  # type: ignore[arg-type]
-    assert here == there
-    assert {wave.verdict for wave in here} <= {"within", "late"}
+    done = shown(made, "progress")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr

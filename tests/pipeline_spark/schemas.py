@@ -70,5 +70,5 @@ def in_folder(places: list[Place]) -> dict[str, Rows]:
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without the numbers of rows in quarantine: among rows of one key a catalog has no order."""
+    """Without the numbers of rejected rows: among rows of one key a catalog has no order."""
     return sorted(({name: value for name, value in row.items() if name != "line"} for row in rows), key=repr)

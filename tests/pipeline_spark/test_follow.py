@@ -150,14 +150,14 @@ def test_a_scheduler_hears_of_each_violation_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-def test_lines_that_cannot_be_read_are_in_quarantine(tmp_path: Path) -> None:
+def test_lines_that_cannot_be_read_are_rejected(tmp_path: Path) -> None:
     rows = written()
     rows[3]["ts"] = "noon"
     file, *_ = write(tmp_path / "journal", rows)
     done = follow(tmp_path, "--out", str(tmp_path / "out"))
     assert (done.exit_code, done.stdout) == (2, "")
     assert f"{file}:4: rejected" in done.stderr
-    assert pq.read_table(tmp_path / "out" / "quarantine").num_rows == 1
+    assert pq.read_table(tmp_path / "out" / "rejected_rows").num_rows == 1
     assert not (tmp_path / "out" / "audit_violation").exists()
 
 

@@ -3,6 +3,7 @@ virtual time."""
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -16,6 +17,7 @@ from kedge.controller.rig import NotInTime, Rig
 from kedge.controller.runtime.journal import FolderSink, Journal
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_store
+from kedge.pipeline.journal.files import journal_files
 from kedge.pipeline.stages.export import export
 from kedge.pipeline.stages.load import load
 from kedge.pipeline.stages.plan import plan
@@ -83,6 +85,38 @@ class Made:
     def replicas(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Where all partitions are; they do not move."""
         return {tp: found.replicas for tp, found in self.rig.committed.partitions.items() if found.move is None}
+
+    @property
+    def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """Where the plan puts its partitions."""
+        rows = self.tables["plan_move"].to_pylist()
+        return {TopicPartition(row["topic"], row["partition"]): tuple(row["target_replicas"]) for row in rows}
+
+    @property
+    def wanted(self) -> dict[TopicPartition, tuple[int, ...]]:
+        """Where all partitions are once the plan is done."""
+        return {**self.before, **self.targets}
+
+    @property
+    def moving(self) -> list[TopicPartition]:
+        return [tp for tp, found in self.rig.committed.partitions.items() if found.move is not None]
+
+    def kill_once_moving(self) -> Callable[[], None]:
+        """The controller that leads dies in the middle of a wave."""
+        killed: list[int] = []
+
+        def kill() -> None:
+            if not killed and self.rig.active and self.moving:
+                killed.append(self.rig.active.node_id)
+                self.rig.mishaps.kill_controller(killed[0])
+
+        return kill
+
+    def sent(self) -> list[str]:
+        """The partitions of every TargetSet of the journal, in order."""
+        self.close()
+        rows = [json.loads(line) for file in journal_files([self.journal]) for line in file.read_bytes().splitlines()]
+        return [f"{row['topic']}-{row['partition']}" for row in rows if row["event"] == "TargetSet"]
 
     def close(self) -> None:
         """The journals are whole on disk."""

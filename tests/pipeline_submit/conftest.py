@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from kedge.controller.cli.kafka import Endpoint, connected
+from kedge.controller.cli.kafka.cluster import Cluster
 from tests.pipeline_submit.clusters import Made, make
+from tests.pipeline_submit.served import KAFKAS_KEYS, LAYOUT, RACKS, fill
+from tests.wire.living import Living
 
 
 @pytest.fixture
@@ -28,3 +32,19 @@ def making(tmp_path: Path) -> Iterator[Callable[..., Made]]:
 def made(making: Callable[..., Made]) -> Made:
     """Four waves of two moves each."""
     return making()
+
+
+@pytest.fixture
+def living(request: pytest.FixtureRequest) -> Iterator[Living]:
+    """Brokers with the topic `orders`. The parameter "kedge": every API; otherwise those that Kafka has."""
+    keys = range(2**15) if getattr(request, "param", "") == "kedge" else KAFKAS_KEYS
+    with Living(RACKS, keys=keys) as opened:
+        opened.topic("orders", LAYOUT)
+        fill(opened.bootstrap, "orders", len(LAYOUT), 5)
+        yield opened
+
+
+@pytest.fixture
+def cluster(living: Living) -> Iterator[Cluster]:
+    with connected(Endpoint(living.bootstrap)) as found:
+        yield found

@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +14,6 @@ import pytest
 from click.testing import Result
 
 from kedge import NewTopic
-from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from kedge.controller.wire.apis import APIS, versions
@@ -27,7 +25,6 @@ from tests.pipeline_submit.served import (
     LAYOUT,
     RACKS,
     exported,
-    fill,
     objects,
     replicas,
     targets,
@@ -48,19 +45,8 @@ OPERATORS: Final = {
 }
 
 
-@pytest.fixture(params=["kedge", "kafka"])
-def living(request: pytest.FixtureRequest) -> Iterator[Living]:
-    keys = KAFKAS_KEYS if request.param == "kafka" else range(2**15)
-    with Living(RACKS, keys=keys) as opened:
-        opened.topic(TOPIC, LAYOUT)
-        fill(opened.bootstrap, TOPIC, len(LAYOUT), 5)
-        yield opened
-
-
-@pytest.fixture
-def cluster(living: Living) -> Iterator[Cluster]:
-    with connected(Endpoint(living.bootstrap)) as found:
-        yield found
+BOTH: Final = pytest.mark.parametrize("living", ["kedge", "kafka"], indirect=True)
+AS_KEDGE: Final = pytest.mark.parametrize("living", ["kedge"], indirect=True)
 
 
 def throttle(cluster: Cluster, settings: dict[Resource, dict[str, str]]) -> None:
@@ -84,6 +70,7 @@ def begin(living: Living, plan: Path) -> subprocess.Popen[str]:
 
 @pytest.mark.full
 @pytest.mark.checklist(245)
+@BOTH
 def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -109,6 +96,7 @@ def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
 
 
 @pytest.mark.full
+@BOTH
 def test_who_is_killed_in_a_wave_is_followed_by_one_who_ends_it(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -128,6 +116,7 @@ def test_who_is_killed_in_a_wave_is_followed_by_one_who_ends_it(
 
 @pytest.mark.full
 @pytest.mark.checklist(245)
+@BOTH
 def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -153,9 +142,6 @@ def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
 
 
 # --- what is refused, which needs no look at how rates are taken
-
-
-AS_KEDGE: Final = pytest.mark.parametrize("living", ["kedge"], indirect=True)
 
 
 @pytest.mark.full

@@ -3,7 +3,7 @@ are down are reported, and what a broker shows late is not taken for a change of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from kedge.controller.cli.plan.brokers import by_brokers
 from kedge.pipeline.errors import Stopped
 from kedge.pipeline.submit import Event, Options, Outcome, cancel, submit
 from tests.kit.waiting import until
-from tests.pipeline_submit.served import KAFKAS_KEYS, LAYOUT, RACKS, exported, fill, replicas, throttles, wanted
+from tests.pipeline_submit.served import LAYOUT, RACKS, exported, replicas, throttles, wanted
 from tests.wire.living import Living
 
 pytestmark = pytest.mark.slow
@@ -28,20 +28,6 @@ NAME: Final = "orders"
 LEADERS, FOLLOWERS = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 LED, FOLLOWED = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 TOPIC: Final = Resource(ResourceType.TOPIC, NAME)
-
-
-@pytest.fixture
-def living() -> Iterator[Living]:
-    with Living(RACKS, keys=KAFKAS_KEYS) as opened:
-        opened.topic(NAME, LAYOUT)
-        fill(opened.bootstrap, NAME, len(LAYOUT), 3)
-        yield opened
-
-
-@pytest.fixture
-def cluster(living: Living) -> Iterator[Cluster]:
-    with connected(Endpoint(living.bootstrap)) as found:
-        yield found
 
 
 @pytest.fixture

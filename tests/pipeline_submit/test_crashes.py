@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -87,13 +85,6 @@ def steps_of(made: Made, at: int) -> int:
     return step.count
 
 
-def begun(made: Made) -> Counter[str]:
-    """How often each partition got a target."""
-    made.close()
-    rows = [json.loads(line) for file in journal_files([made.journal]) for line in file.read_bytes().splitlines()]
-    return Counter(f"{row['topic']}-{row['partition']}" for row in rows if row["event"] == "TargetSet")
-
-
 def small(making: Making) -> Made:
     """Two waves with rates of each broker's own."""
     return making(throttle_bps=None, per_broker=2, topics=("orders",))
@@ -109,7 +100,7 @@ def test_submission_that_dies_at_any_step_is_completed_by_the_next(making: Makin
         assert made.submit().end == "done", at
         assert all(1 not in replicas for replicas in made.replicas().values()), at
         assert not is_marked(made.rig), at
-        assert set(begun(made).values()) == {1}, at
+        assert len(set(made.sent())) == len(made.sent()) > 0, at
         assert audit(journal_files([made.journal])).violations == (), at
 
 

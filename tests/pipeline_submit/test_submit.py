@@ -16,24 +16,12 @@ from kedge.pipeline.errors import BadInput, Refused, Stopped
 from kedge.pipeline.journal.files import journal_files
 from kedge.pipeline.submit import Event, cancel, roll_back, submit
 from kedge.pipeline.submit.kept import locked, progress_file
+from kedge.stores import FaultStore
+from kedge.stores.faults import Call, FailBefore, Fault, Rule
 from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
 
 Making = Callable[..., Made]
 ORDERS_0 = TopicPartition("orders", 0)
-
-
-def wanted(made: Made) -> dict[TopicPartition, tuple[int, ...]]:
-    """Where all are once the plan is done."""
-    rows = made.tables["plan_move"].to_pylist()
-    moved = {TopicPartition(row["topic"], row["partition"]): tuple(row["target_replicas"]) for row in rows}
-    return {**made.before, **moved}
-
-
-def sent(made: Made) -> list[str]:
-    """The partitions of every TargetSet of the journal, in order."""
-    made.close()
-    rows = [json.loads(line) for file in journal_files([made.journal]) for line in file.read_bytes().splitlines()]
-    return [f"{row['topic']}-{row['partition']}" for row in rows if row["event"] == "TargetSet"]
 
 
 def waves_of(made: Made) -> list[list[TopicPartition]]:
@@ -47,10 +35,10 @@ def waves_of(made: Made) -> list[list[TopicPartition]]:
 def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(made: Made) -> None:
     outcome = made.submit()
     assert (outcome.end, outcome.waves, outcome.told) == ("done", (1, 2, 3, 4), ())
-    assert made.replicas() == wanted(made)
+    assert made.replicas() == made.wanted
     kinds = [(event.kind, event.wave) for event in made.events if event.kind != "following"]
     assert kinds == [(kind, wave) for wave in (1, 2, 3, 4) for kind in ("sent", "wave")]
-    assert sorted(sent(made)) == sorted(f"{tp}" for tps in waves_of(made) for tp in tps)
+    assert sorted(made.sent()) == sorted(f"{tp}" for tps in waves_of(made) for tp in tps)
     assert audit(journal_files([made.journal])).violations == ()
 
 
@@ -133,22 +121,13 @@ def test_a_plan_that_is_done_is_done(made: Made) -> None:
     assert made.submit().sent == 0
     progress_file(made.folder).unlink()
     assert made.submit().sent == 0
-    assert len(sent(made)) == len(wanted(made)) - 2
+    assert len(made.sent()) == len(made.wanted) - 2
 
 
 @pytest.mark.slow
 def test_a_controller_that_fails_over_during_a_wave_changes_nothing_about_its_end(made: Made) -> None:
-    killed: list[int] = []
-
-    def kill() -> None:
-        if not killed and any(found.move for found in made.rig.committed.partitions.values()):
-            assert made.rig.active is not None
-            killed.append(made.rig.active.node_id)
-            made.rig.mishaps.kill_controller(killed[0])
-
-    assert made.submit(time=RigTime(made.rig, kill)).end == "done"
-    assert killed
-    assert made.replicas() == wanted(made)
+    assert made.submit(time=RigTime(made.rig, made.kill_once_moving())).end == "done"
+    assert made.replicas() == made.wanted
     made.close()
     found = audit(journal_files([made.journal]))
     assert (found.violations, found.counts.terms) == ((), 2)
@@ -163,10 +142,10 @@ def test_a_partition_that_stands_in_several_waves_goes_on_where_it_is(making: Ma
     submit(made.folder, made.store, made.options(), last=3)
     progress_file(made.folder).unlink()
     assert made.submit().end == "done"
-    assert made.replicas() == wanted(made)
+    assert made.replicas() == made.wanted
     progress_file(made.folder).unlink()
     assert made.submit().sent == 0
-    assert len(sent(made)) == len(names)
+    assert len(made.sent()) == len(names)
 
 
 @pytest.mark.slow
@@ -188,7 +167,7 @@ def test_a_cluster_that_was_changed_since_is_refused_with_the_partition(made: Ma
         Refused, match=r"wave [0-9]+: orders-0 has the replicas \[6, 2, 3\]: the plan moves it from \[1, 2, 3\]"
     ):
         made.submit()
-    assert sent(made) == [f"{ORDERS_0}"]  # the change alone
+    assert made.sent() == [f"{ORDERS_0}"]  # the change alone
 
 
 def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
@@ -200,7 +179,7 @@ def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
     ):
         made.submit()
     assert not progress_file(made.folder).exists()
-    assert sent(made) == [f"{other}"]
+    assert made.sent() == [f"{other}"]
 
 
 def test_a_target_that_is_down_is_refused_before_anything_moves(made: Made) -> None:
@@ -208,7 +187,7 @@ def test_a_target_that_is_down_is_refused_before_anything_moves(made: Made) -> N
     made.rig.run(500)
     with pytest.raises(Refused, match=r"wave 1: targets are down: \[4\]: .* to \["):
         made.submit()
-    assert sent(made) == []
+    assert made.sent() == []
 
 
 def test_what_is_no_export_or_differs_from_its_manifest_is_refused(made: Made, tmp_path: Path) -> None:
@@ -227,7 +206,7 @@ def test_a_plan_that_was_changed_after_it_was_begun_is_refused(made: Made) -> No
     manifest.write_text(json.dumps(json.loads(manifest.read_bytes())))
     with pytest.raises(Refused, match="the plan was changed after it was begun"):
         made.submit()
-    assert sorted(sent(made)) == sorted(f"{tp}" for tp in waves_of(made)[0])
+    assert sorted(made.sent()) == sorted(f"{tp}" for tp in waves_of(made)[0])
 
 
 @pytest.mark.slow
@@ -256,7 +235,7 @@ def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(m
         made.submit(time=RigTime(made.rig, kill), timeout_s=20)
     made.rig.mishaps.restart_broker(4)
     assert made.submit().end == "done"
-    assert made.replicas() == wanted(made)
+    assert made.replicas() == made.wanted
 
 
 @pytest.mark.slow
@@ -269,7 +248,7 @@ def test_move_that_another_client_cancels_is_not_started_again(made: Made) -> No
     with pytest.raises(Stopped, match=r"wave 1: cancelled by another tool, or dropped .*: orders-0 has the replicas"):
         made.submit(time=RigTime(made.rig, give_up))
     assert made.submit().end == "done"
-    assert made.replicas() == wanted(made)
+    assert made.replicas() == made.wanted
 
 
 # --- back
@@ -337,18 +316,98 @@ def test_some_waves_can_be_handed_over_alone(made: Made) -> None:
     assert done.waves == (1,)
     assert submit(made.folder, made.store, made.options(), first=2, last=3).waves == (2, 3)
     assert made.submit().waves == (4,)
-    assert made.replicas() == wanted(made)
+    assert made.replicas() == made.wanted
 
 
 def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
     done = submit(made.folder, made.store, made.options(), dry_run=True)
-    assert (done.end, done.waves, done.sent) == ("dry run", (1, 2, 3, 4), len(wanted(made)) - 2)
+    assert (done.end, done.waves, done.sent) == ("dry run", (1, 2, 3, 4), len(made.wanted) - 2)
     assert made.replicas() == made.before
     assert not progress_file(made.folder).exists()
     made.rig.mishaps.kill_broker(4)
     made.rig.run(500)
     with pytest.raises(Refused, match="targets are down"):
         submit(made.folder, made.store, made.options(), dry_run=True)
+
+
+# --- what is read while other clients change the cluster, or while the store does not answer
+
+
+def test_what_the_controller_drops_again_and_again_is_named(made: Made) -> None:
+    """A target died after the checks: its move is refused."""
+    checked: list[int] = []
+
+    def kill(event: object) -> None:
+        if not checked and getattr(event, "kind", "") == "following":
+            checked.append(4)
+            made.rig.mishaps.kill_broker(4)
+            made.rig.run(200)
+
+    with pytest.raises(Stopped, match="wave 1: submitted 3 times without effect: orders-"):
+        submit(made.folder, made.store, made.options(tell=kill))
+
+
+def between_two_reads(made: Made, happens: Callable[[], object]) -> FaultStore:
+    """A store where `happens` once, in the second look that finds moves running: after the first of the two reads that
+    show where partitions are, and before the other."""
+    reads, running, done = 0, 0, False
+
+    def plan(call: Call, _: object) -> tuple[Fault, ...]:
+        nonlocal reads, running, done
+        reads = reads + 1 if call.name == "get_many" else 0
+        if reads == 2 and made.moving:
+            running += 1
+            if running == 2 and not done:
+                done = True
+                happens()
+        return ()
+
+    return FaultStore(made.store, plan)
+
+
+@pytest.mark.slow
+def test_a_move_that_ends_between_two_reads_of_a_look_is_not_taken_for_a_cancelled_one(made: Made) -> None:
+    ended: list[TopicPartition] = []
+
+    def end() -> None:
+        ended.extend(made.moving)
+        made.rig.until(lambda: not made.moving, timeout_s=60)
+
+    assert submit(made.folder, between_two_reads(made, end), made.options()).end == "done"
+    assert ended
+    assert made.targets.items() <= made.replicas().items()
+
+
+@pytest.mark.slow
+def test_a_move_that_was_cancelled_and_begun_again_before_the_second_look_is_followed(made: Made) -> None:
+    """What was seen is looked at once more before the plan is given up."""
+    looks, cancelled, begun_again = 0, list[TopicPartition](), list[TopicPartition]()
+
+    def plan(call: Call, _: object) -> tuple[Fault, ...]:
+        nonlocal looks
+        if call.name != "get" or not (made.moving or cancelled):  # each look begins with a get, which synchronises
+            return ()
+        looks += 1
+        if looks == 2:
+            cancelled.append(made.moving[0])
+            made.rig.result(made.rig.admin.alter_partition_reassignments({cancelled[0]: None}).all())
+        elif looks == 3:
+            begun_again.append(cancelled[0])
+            made.rig.reassign({tp: made.targets[tp] for tp in begun_again})
+        return ()
+
+    assert submit(made.folder, FaultStore(made.store, plan), made.options()).end == "done"
+    assert begun_again
+    assert made.targets.items() <= made.replicas().items()
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> None:
+    down = [Rule(FailBefore(), name, nth=nth) for name in ("get", "get_many") for nth in range(9, 15)]
+    assert submit(made.folder, FaultStore(made.store, down), made.options()).end == "done"
+    away = [Rule(FailBefore(), name) for name in ("get", "get_many", "snapshot")]
+    with pytest.raises(Stopped, match="the store did not answer for 60 s: "):
+        roll_back(made.folder, FaultStore(made.store, away), made.options())
 
 
 class Crash:

@@ -123,8 +123,8 @@ def _run(
             found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
     with spark() as session:
-        from ....pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
-        from ....pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
+        from ....pipeline.spark.journals import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
+        from ....pipeline.spark.journals import progress as progress_there  # noqa: PLC0415
 
         return audits_there(session, journals), progress_there(session, first) if wants_moves else None
 
@@ -149,11 +149,11 @@ def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | No
 def print_json(audits: Audits) -> None:
     for cluster, found in audits.items():
         whose = {"cluster": cluster} if len(audits) > 1 else {}
-        for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
+        for name, rows in (("violation", found.violations), ("gap", found.gaps), ("rejected_row", found.rejected_rows)):
             for row in rows:
                 click.echo(compact({**whose, name: row._asdict()}))
         counts: dict[str, Any] = found.counts._asdict() | {"events": dict(found.counts.events)}
-        totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "quarantine")}
+        totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "rejected_rows")}
         click.echo(compact({**whose, "summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
 
 
@@ -178,12 +178,12 @@ def conclude(audits: Audits) -> None:
         _verdict(found, f"{cluster}: " if len(audits) > 1 else "")
     if any(found.violations for found in audits.values()):
         sys.exit(1)
-    if any(found.quarantine for found in audits.values()):
+    if any(found.rejected_rows for found in audits.values()):
         sys.exit(2)
 
 
 def _verdict(found: Audit, whose: str) -> None:
-    for rows, what in ((found.quarantine, "more rejected line"), (_told(found), "more gap")):
+    for rows, what in ((found.rejected_rows, "more rejected line"), (_told(found), "more gap")):
         for row in rows[:SAID_MAX]:
             say(f"{whose}{row}")
         if len(rows) > SAID_MAX:
@@ -197,8 +197,8 @@ def _verdict(found: Audit, whose: str) -> None:
         first = found.violations[0]
         number = counted(len(found.violations), "violation")
         say(f"{whose}{read}: {number}; the first: {first} ({KINDS[first.kind]})")
-    elif found.quarantine:
-        bad = counted(len(found.quarantine), "rejected line")
+    elif found.rejected_rows:
+        bad = counted(len(found.rejected_rows), "rejected line")
         say(f"{whose}{read}: no violation in what can be read; {bad}")
     else:
         say(f"{whose}{read}: no violation" + (f", {counted(len(found.gaps), 'gap')}" if found.gaps else ""))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
-from ....pipeline.audit import Quarantined, Violation
+from ....pipeline.audit import RejectedRow, Violation
 from ...model.plural import counted
 from ..engines import LOCAL, Engine, spark
 from ..extras import need
@@ -126,7 +126,7 @@ class _Found:
         fail(of_system(self._error))
 
     def conclude(self) -> NoReturn:
-        violations, bad = self._counts[Violation.__name__], self._counts[Quarantined.__name__]
+        violations, bad = self._counts[Violation.__name__], self._counts[RejectedRow.__name__]
         text = counted(violations, "violation") if violations else "no violation"
         more = f"; {counted(bad, 'rejected line')}" if bad else ""
         say(f"{counted(self._counts['lines'], 'line')}: {text}{more}")

@@ -128,7 +128,7 @@ def _run(
         with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark() as session:
-        from ....pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
+        from ....pipeline.spark.journals import progresses  # noqa: PLC0415 - Spark is running
 
         return progresses(session, journals, samples, **asked)
 
@@ -144,7 +144,7 @@ def print_json(found: Mapping[str, Progress]) -> None:
             "broker_reassignment": one.series,
             "eta_calibration": one.calibration,
             "wave_calibration": one.waves,
-            "quarantined": one.quarantine,
+            "rejected_row": one.rejected_rows,
         }
         for name, rows in tables.items():
             for row in rows:
@@ -181,14 +181,14 @@ def conclude(found: Mapping[str, Progress]) -> None:
     """The summary of each cluster on stderr, and the exit code of the worst."""
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
-    if held := sum(len(one.quarantine) for one in found.values()):
+    if held := sum(len(one.rejected_rows) for one in found.values()):
         fail(counted(held, "rejected line"))
     if any(one.stuck for one in found.values()):
         sys.exit(1)
 
 
 def _sum(found: Progress, whose: str) -> None:
-    for one in found.quarantine[:50]:
+    for one in found.rejected_rows[:50]:
         say(f"{whose}{one}")
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
