@@ -9,7 +9,7 @@ from __future__ import annotations
 import attrs
 
 from ...stores.base import Check, Delete, Put
-from ...stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from ...stores.recipes import EPOCH_KEY, TOKEN_KEY, Token
 from ..codec import BadValue, keys, partition_state, small, throttles
 from ..codec import topic as topic_codec
 from ..codec.orders import decode_retirements
@@ -201,8 +201,6 @@ class CommittedTree:
             self.found_blind = frozenset(self.unreadable)
         elif key == TOKEN_KEY:
             self.token = Token.decode(value)
-        elif key == LEADER_KEY:
-            pass
 
     def _reduction(self, topic: str, *, is_foreign: bool) -> None:
         """A reduction that was begun continues, even if another program changes the key."""

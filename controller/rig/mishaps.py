@@ -81,7 +81,7 @@ class Mishaps(ControllerMishaps):
 
     def expire_broker_session(self, broker_id: int) -> None:
         """The server ends the session of a live broker: it registers again, under a new epoch."""
-        self._rig.duties[broker_id].expire_session()
+        self._rig.duties[broker_id].registration.expire()
         self._rig.timeline.say("rig", f"expires the session of broker {broker_id}")
 
     def lose_disk(self, broker_id: int, tp: TopicPartition | None = None) -> None:

@@ -21,6 +21,7 @@ from ..simulated.copying import Copying
 from ..simulated.duties import Duties
 from ..simulated.flows import Flow
 from ..simulated.network import Sent
+from ..simulated.registration import Registration
 from .clients import Clients
 from .committed import CommittedTree
 from .invariants import Invariants
@@ -89,7 +90,7 @@ class Rig(Parts):
         self.copying = Copying(self.brokers, self.timeline, copy_rate_bytes_s)
         self.producers = Producers(self.brokers, self.clock)
         self.clients = Clients(self.brokers, self.clock, self.producers)
-        self.invariants = Invariants(self.committed, self, enabled=check)
+        self.invariants = Invariants(self, enabled=check)
         self.network.observe, self.network.observe_purge = self.invariants.sent, self.clients.purged
         self.duties: dict[int, Duties] = {}
         self.quiet_steps = 0
@@ -166,9 +167,12 @@ class Rig(Parts):
         self.committed.load(server)
         self.operators.partitions = self.committed.partitions
         self.operators.moved(server)
-        self.invariants.moved(self.committed)
         for duties in self.duties.values():
-            duties.follow(server)
+            was_open = duties.registration.is_open
+            duties.leave(at_once=True)
+            duties.registration.server = server
+            if was_open:
+                duties.register()
         for node in self.nodes.values():
             node.server = server
             node.start()
@@ -248,14 +252,8 @@ class Rig(Parts):
         registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack, leader_and_isr_version=version)
         broker = Broker(registration, NodeClock(self.clock))
         self.brokers[broker_id] = broker
-        self.duties[broker_id] = Duties(
-            broker,
-            self.clock,
-            self.server,
-            self.nodes,
-            self.network,
-            self.timeline,
-            self.settings.registration_version,
-            self.lag_max_ms,
-            self.invariants.partitions.proposed,
+        own = Registration(
+            f"broker {broker_id}", broker.clock, self.server, self.timeline, self.settings.registration_version
         )
+        parts = (self.clock, self.nodes, self.network, self.timeline, self.lag_max_ms)
+        self.duties[broker_id] = Duties(broker, own, *parts, self.invariants.partitions.proposed)

@@ -5,7 +5,9 @@
     shelf       the records of a partition, stored once for all of its replicas
     shelves     those of all partitions, and the deletion of the oldest
     futures     answers for callers in other threads
-    logs        the requests of clients: append, read, look up offsets; and the requests that wait
+    logs        the requests of clients: append, read, look up offsets
+    leaders     the replica that answers a request
+    promises, waiting    the appends and the fetches that wait
     led_groups  a coordinator of consumer groups with its log
     groups      the coordinators that each broker leads
     policies    what becomes of the records of a topic
@@ -15,8 +17,8 @@
     reading     a replica's answers to clients that read
     configs     configs of topics and brokers, as brokers read them from the store
     steps       the thread in which brokers copy, report and send requests
-    rates       how fast replicas copy, by successive readings
-    cluster     all of the above put together, but for the rates, which the status page of `kedge serve` reads
+    cluster     all of the above put together
+    history     how fast replicas copied over the last minutes, for the status page of `kedge serve`
 
 The brokers are those of `kedge.controller.simulated`, with the wall clock. No invariant is checked. Everything that
 touches a broker runs under one lock.

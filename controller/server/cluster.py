@@ -33,6 +33,7 @@ from ..simulated.duties import Duties
 from ..simulated.isolation import Isolated, Isolation
 from ..simulated.network import Network
 from ..simulated.node import Asked
+from ..simulated.registration import Registration
 from ..simulated.replica import Role
 from ..simulated.timeline import Timeline
 from .compaction import Compaction
@@ -113,9 +114,9 @@ class LiveCluster:
         return Broker(registration, NodeClock(self._clock), isolated=isolated)
 
     def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
-        parts = (broker, self._clock, self.server, self.nodes, self.network, timeline)
         version = self.settings.registration_version
-        return Duties(*parts, version, lag_max_ms, lambda *_: None)
+        own = Registration(f"broker {broker.broker_id}", broker.clock, self.server, timeline, version)
+        return Duties(broker, own, self._clock, self.nodes, self.network, timeline, lag_max_ms, lambda *_: None)
 
     # --- life cycle
 

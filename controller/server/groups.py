@@ -185,7 +185,7 @@ class LiveGroups:
         """Bring the coordinator at this place up to date with the leader and its epoch."""
         led = self._led.get(place)
         broker = self.brokers.get(place[0])
-        replica = None if broker is None else self.logs.led_by(broker, TopicPartition(OFFSETS_TOPIC, place[1]))
+        replica = None if broker is None else self.logs.leaders.led_by(broker, TopicPartition(OFFSETS_TOPIC, place[1]))
         if led is not None and (replica is not led.replica or replica.leader_epoch != led.leader_epoch):
             self._unload(place)
             led = None

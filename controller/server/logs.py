@@ -21,15 +21,10 @@ from __future__ import annotations
 
 import sys
 import time
-from bisect import insort
-from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
-from heapq import heappop, heappush
-from itertools import count
-from operator import attrgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 
@@ -47,14 +42,16 @@ from ..model.logs import (
     LogError,
     StoredBatch,
 )
-from ..model.reductions import OFFLINE, ONLINE
+from ..model.reductions import ONLINE
 from ..model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from ..runtime.turns import Turns, Work, at_once, into
 from ..simulated.broker import Broker
-from ..simulated.replica import Replica, Role
+from ..simulated.replica import Replica
 from . import reading
 from .futures import complete, work_for
+from .leaders import Leaders
 from .policies import COMPACT, Configs, policies
+from .promises import Promise, Promises
 from .shelf import Shelf
 from .shelves import Shelves
 from .timestamps import is_stamped, timed
@@ -69,9 +66,6 @@ _MESSAGES: Final = {
 }
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 _TURNS_S: Final = 0.005  # for work in slices, after the requests that are done at once
-_LOOKED_AT: Final = 1_000  # partitions with waiting batches in a step
-
-T = TypeVar("T")
 
 
 def wall_ms() -> int:
@@ -85,18 +79,6 @@ class LogEnd:
 
     end_offset: int
     size_bytes: int | None = None
-
-
-@attrs.define(eq=False)
-class _Promised:
-    """A batch that waits for its replicas."""
-
-    replica: Replica
-    leader_epoch: int
-    end_offset: int
-    answer: Appended
-    tp: TopicPartition
-    future: Future[Appended]
 
 
 @attrs.define(eq=False)
@@ -115,14 +97,15 @@ class LiveLogs:
     clock: Callable[[], float] = time.monotonic
     codec: BatchCodec | None = None
     now_ms: Callable[[], int] = wall_ms
-    _promised: OrderedDict[Replica, deque[_Promised]] = attrs.field(factory=OrderedDict)
-    _deadlines: list[tuple[float, int, _Promised]] = attrs.field(factory=list)
-    _numbers: Iterator[int] = attrs.field(factory=count)
+    leaders: Leaders = attrs.field(init=False)
+    _promises: Promises = attrs.field(init=False)
     _turns: Turns = attrs.field(init=False)
     _fetches: Fetches = attrs.field(init=False)
     _producer_ids: int = 0
 
     def __attrs_post_init__(self) -> None:
+        self.leaders = Leaders(self.brokers, self.shelves)
+        self._promises = Promises(self.brokers, self._isr_min)
         self._turns = Turns(self.clock)
         self._fetches = Fetches(self._turns, self.clock, self._state, self._read)
 
@@ -142,7 +125,7 @@ class LiveLogs:
 
         def append() -> None:
             work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
-            answer = self._led(Appended, work, broker_id, tp)
+            answer = self.leaders.result(Appended, work, broker_id, tp)
             if answer is not None:
                 complete(future, answer)
 
@@ -184,7 +167,7 @@ class LiveLogs:
         def bounds() -> None:
             if since_ms is None:
                 work = partial(reading.bounds, is_debugging=is_debugging)
-                complete(future, self._led(LogBounds, work, *place, is_debugging=is_debugging))
+                complete(future, self.leaders.result(LogBounds, work, *place, is_debugging=is_debugging))
             else:
                 self._turns.add(client, into(future, self._searched(place, since_ms, is_debugging=is_debugging)))
 
@@ -197,14 +180,16 @@ class LiveLogs:
         """Where the records of the leader epoch `asked` end in the log of the leader."""
         future: Future[EpochEnd] = Future()
         work = partial(reading.end_of_epoch, asked=asked)
-        self._ask("", future, lambda: complete(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
+        self._ask(
+            "", future, lambda: complete(future, self.leaders.result(EpochEnd, work, broker_id, tp, leader_epoch))
+        )
         return future
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""
         future: Future[LogBounds] = Future()
         work = partial(self._delete, before=before)
-        self._ask("", future, lambda: complete(future, self._led(LogBounds, work, broker_id, tp)))
+        self._ask("", future, lambda: complete(future, self.leaders.result(LogBounds, work, broker_id, tp)))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -225,16 +210,7 @@ class LiveLogs:
 
     def step(self) -> None:
         """Answer the requests whose condition is true by now, or whose time is over."""
-        for _ in range(min(len(self._promised), _LOOKED_AT)):
-            replica = next(iter(self._promised))
-            self._promised.move_to_end(replica)
-            self._settle(replica)
-        now_s = self.clock()
-        while self._deadlines and self._deadlines[0][0] <= now_s:
-            _, _, one = heappop(self._deadlines)
-            self._settle(one.replica)
-            complete(one.future, Appended(LogError.REQUEST_TIMED_OUT))
-            self._settle(one.replica)
+        self._promises.step(self.clock())
         self._fetches.step()
         self.answer()
 
@@ -248,14 +224,11 @@ class LiveLogs:
     @property
     def is_waited_for(self) -> bool:
         """Whether a request waits for brokers to copy, or for its turn."""
-        return bool(self._promised or self._turns)
+        return bool(self._promises or self._turns)
 
     def close(self) -> None:
         """All waiting requests get an error upon which clients retry."""
-        for waiting in self._promised.values():
-            for promised in waiting:
-                complete(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
-        self._promised, self._deadlines = OrderedDict(), []
+        self._promises.close()
         self._fetches.close()
 
     def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
@@ -265,11 +238,6 @@ class LiveLogs:
             return {}
         place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
         return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
-
-    def led_by(self, broker: Broker, tp: TopicPartition) -> Replica | None:
-        """The replica of `tp` on this broker, if that leads it as far as it knows."""
-        found = _leading(self._held(broker, tp))
-        return found if isinstance(found, Replica) else None
 
     def committed(self, replica: Replica) -> Iterator[StoredBatch]:
         """All batches below its high watermark that are still there."""
@@ -311,13 +279,8 @@ class LiveLogs:
         answer = Appended(LogError.NONE, base, shelf.start_offset, log_append_time_ms=stamp_ms)
         if acks != ACKS_ALL:
             return answer
-        end = base + batch.records
-        promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future)
-        # A batch that is sent again waits for less than those that came after it.
-        insort(self._promised.setdefault(replica, deque()), promised, key=attrgetter("end_offset"))
-        self._settle(replica)
-        if not future.done():
-            heappush(self._deadlines, (deadline_s, next(self._numbers), promised))
+        promise = Promise(replica, replica.leader_epoch, base + batch.records, answer, tp, future)
+        self._promises.add(promise, deadline_s)
         return None
 
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
@@ -357,31 +320,6 @@ class LiveLogs:
         own = self.settings.get((TOPICS, topic), {}).get(name)
         return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
-    def _settle(self, replica: Replica) -> None:
-        """Answer the producers of batches on this replica, in the order of the log, up to the first batch that still
-        waits for its followers."""
-        waiting = self._promised.get(replica, deque())
-        while waiting and (waiting[0].future.done() or self._is_kept(waiting[0])):
-            waiting.popleft()
-        if not waiting:
-            self._promised.pop(replica, None)
-
-    def _is_kept(self, one: _Promised) -> bool:
-        answer = None
-        with self.brokers[one.replica.broker].isolated(one.replica):
-            answer = self._outcome(one)
-        if answer is not None:
-            complete(one.future, answer)
-        return answer is not None
-
-    def _outcome(self, one: _Promised) -> Appended | None:
-        replica = one.replica
-        if replica.log.high_watermark >= one.end_offset and replica.leader_epoch == one.leader_epoch:
-            enough = len(replica.isr) >= self._isr_min(one.tp)
-            return one.answer if enough else attrs.evolve(one.answer, error=LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        is_led = replica.role is Role.LEADER and replica.leader_epoch == one.leader_epoch
-        return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
-
     def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
         end = replica.log.high_watermark
         before = end if before == NO_OFFSET else before
@@ -394,13 +332,13 @@ class LiveLogs:
 
     def _read(self, place: Place, since: FetchFrom, left: int, bytes_max: int) -> Fetched:
         room = min(left, since.bytes_max)
-        return self._led(
+        return self.leaders.result(
             Fetched, partial(reading.fetched, offset=since.offset, room=room, is_first=left == bytes_max), *place
         )
 
     def _state(self, place: Place) -> object:
         """What a fetch would find there, but for the records."""
-        replica = self._leader(*place)
+        replica = self.leaders.find(*place)
         if isinstance(replica, LogError):
             return replica
         with self.brokers[replica.broker].isolated(replica):
@@ -408,66 +346,10 @@ class LiveLogs:
         return LogError.KAFKA_STORAGE_ERROR
 
     def _searched(self, place: Place, since_ms: int, *, is_debugging: bool) -> Work[LogBounds]:
-        replica = self._leader(*place, is_debugging=is_debugging)
+        replica = self.leaders.find(*place, is_debugging=is_debugging)
         if isinstance(replica, LogError):
             return LogBounds(replica)
         with self.brokers[replica.broker].isolated(replica):
             shelf = self.shelves.of(replica)
             return (yield from reading.searched(replica, shelf, since_ms=since_ms, is_debugging=is_debugging))
         return LogBounds(LogError.KAFKA_STORAGE_ERROR)
-
-    # --- the replica that answers
-
-    def _led(
-        self,
-        kind: Callable[[LogError], T],
-        work: Callable[[Replica, Shelf], T],
-        broker_id: int | None,
-        tp: TopicPartition,
-        epoch: int = NO_EPOCH,
-        *,
-        is_debugging: bool = False,
-    ) -> T:
-        """The result of `work` for the leader; where there is none, or `work` raises, an answer of this `kind` with the
-        error."""
-        replica = self._leader(broker_id, tp, epoch, is_debugging=is_debugging)
-        if isinstance(replica, LogError):
-            return kind(replica)
-        with self.brokers[replica.broker].isolated(replica):
-            return work(replica, self.shelves.of(replica))
-        return kind(LogError.KAFKA_STORAGE_ERROR)
-
-    def _leader(
-        self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
-    ) -> Replica | LogError:
-        """The replica that answers: the leader, if the broker leads (None: of any broker); for a debugging client the
-        broker's own. LogError where there is none, or the leader epoch differs."""
-        if broker_id is None:
-            found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
-            leading = [replica for replica in found if isinstance(replica, Replica)]
-            led = max(leading, key=lambda replica: replica.leader_epoch) if leading else _worst(found)
-        else:
-            broker = self.brokers.get(broker_id)
-            held = None if broker is None else self._held(broker, tp)
-            led = LogError.NOT_LEADER_OR_FOLLOWER if held is None else held if is_debugging else _leading(held)
-        if isinstance(led, LogError) or epoch in {NO_EPOCH, led.leader_epoch}:
-            return led
-        return LogError.FENCED_LEADER_EPOCH if epoch < led.leader_epoch else LogError.UNKNOWN_LEADER_EPOCH
-
-    def _held(self, broker: Broker, tp: TopicPartition) -> Replica | LogError:
-        if not broker.is_up:
-            return LogError.NOT_LEADER_OR_FOLLOWER
-        said = broker.metadata.get(tp)
-        if said is None or said.status_code == OFFLINE:
-            return LogError.UNKNOWN_TOPIC_OR_PARTITION
-        return broker.replicas.get((said.topic_id, tp.partition), LogError.NOT_LEADER_OR_FOLLOWER)
-
-
-def _leading(held: Replica | LogError) -> Replica | LogError:
-    is_follower = isinstance(held, Replica) and held.role is not Role.LEADER
-    return LogError.NOT_LEADER_OR_FOLLOWER if is_follower else held
-
-
-def _worst(errors: Collection[object]) -> LogError:
-    known = LogError.NOT_LEADER_OR_FOLLOWER
-    return known if known in errors else LogError.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,28 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
-from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import attrs
 
 from ..host import Controller
 from ..model.errors import ErrorCode
-from ..model.host import (
-    Host,
-    HostNotices,
-    HostResponse,
-    LeaderAndIsrRequest,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
+from ..model.host import Host, HostNotices, HostResponse, LeaderAndIsrRequest
 from ..model.values import TARGETS_SINCE, Settings
-from ..simulated.network import Network
+from ..simulated.network import Network, Request, delivered
 from ..simulated.node import Asked, NodeHost
 from ..simulated.store import Client
 from .store import LiveServer
-
-Ordered: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
 class Others(Host, Protocol):
@@ -75,25 +65,13 @@ class LiveHost(NodeHost):
         self._ours = ours
         self.others = others
 
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+    def deliver(self, request: Request) -> HostResponse:
         """As NodeHost."""
         if self.others is not None and request.broker_id not in self._ours:
-            return self.others.leader_and_isr(request)
-        return self._locked(super().leader_and_isr, request)
+            return delivered(self.others, request)
+        return self._locked(self._controller_id, request)
 
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """As NodeHost."""
-        if self.others is not None and request.broker_id not in self._ours:
-            return self.others.update_metadata(request)
-        return self._locked(super().update_metadata, request)
-
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """As NodeHost."""
-        if self.others is not None and request.broker_id not in self._ours:
-            return self.others.stop_replica(request)
-        return self._locked(super().stop_replica, request)
-
-    def obeyed(self, request: Ordered) -> HostResponse:
+    def obeyed(self, request: Request) -> HostResponse:
         """The answer of one of `ours` to a request of any process's controller. INVALID_REQUEST if the epoch of the
         request does not exist yet: a broker that took it would refuse the requests of every real controller. Raises
         ConnectionError if the broker is down, or the store does not answer."""
@@ -101,13 +79,13 @@ class LiveHost(NodeHost):
             self._epoch_known = self._server.controller_epoch()
             if request.controller_epoch > self._epoch_known:
                 return HostResponse(ErrorCode.INVALID_REQUEST)
-        return self._locked(partial(self._network.call, request.controller_id), request)
+        return self._locked(request.controller_id, request)
 
-    def _locked(self, call: Callable[[Any], HostResponse], request: Any) -> HostResponse:
+    def _locked(self, controller_id: int, request: Request) -> HostResponse:
         if isinstance(request, LeaderAndIsrRequest):
             self._reads_for(request)  # outside the lock: it waits for the store
         with self._lock:
-            response = call(request)
+            response = self._network.call(controller_id, request)
         self._woken()
         return response
 
@@ -159,24 +137,17 @@ class LiveNode:
 
     def start(self) -> None:
         """A new process: its controller runs until `stop`."""
-        self._run(self.made(self.server))
-
-    def made(self, server: LiveServer) -> Process:
-        """A new process over `server`, whose controller does not run yet."""
         self.starts += 1
         seed = None if self.seed is None else f"{self.seed}/{self.node_id}/{self.starts}"
         with ExitStack() as opened:
-            store = opened.enter_context(closing(server.client()))
+            store = opened.enter_context(closing(self.server.client()))
             journal = {} if self.journal is None else {"journal": self.journal(self.node_id)}
             controller = Controller(store, self.node_id, self.host, settings=self.settings, seed=seed, **journal)
             opened.pop_all()
-        return Process(store, controller)
-
-    def _run(self, process: Process) -> None:
-        self.process = process
+        self.process = Process(store, controller)
         if self.host.others is not None:
-            self.host.others.attach(process.controller)
-        process.controller.start()
+            self.host.others.attach(controller)
+        controller.start()
 
     def stop(self) -> None:
         """The controller resigns and ends, and so does its session."""

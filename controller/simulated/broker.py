@@ -14,8 +14,6 @@
   empty one (not if `is_strict`).
 * For a replica whose disk failed it answers KAFKA_STORAGE_ERROR to every request, until it is restarted.
 * A newer broker epoch than it knows is its own: it was registered again, and learns the epoch from the request.
-* Registered in two stores, during a move of the cluster, it takes the epoch of the second one with the first request
-  of a newer controller that has it.
 * With LeaderAndIsr version 2 it knows no `target_replicas`: it ignores the field, and a new partition without itself in
   `replicas`.
 * After a restart it has its logs and their high watermarks, but no epochs and no roles.

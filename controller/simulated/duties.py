@@ -1,8 +1,5 @@
-"""A broker's own actions: register, keep its session, request isr changes, report its logs.
+"""A broker's own actions: request isr changes, report its logs, shut down in order.
 
-* Each broker registers over a session of its own, so that the end of a controller does not end it. A process that dies
-  lets its session run out; one that is shut down ends it; one whose session was ended registers again, under a new
-  epoch.
 * An isr change is sent to the controller whose request came last; where that is not the active one, to the one that it
   names, or to the next. The answer is applied when it comes. An error that means "not applied" drops the change; after
   FENCED_LEADER_EPOCH nothing is sent until the newer leader epoch is known; after any other error the same request is
@@ -17,26 +14,17 @@ from typing import Final
 
 import attrs
 
-from ...stores.base import StoreError
-from ..model.errors import (
-    ApiError,
-    DuplicateBrokerRegistration,
-    ErrorCode,
-    FencedLeaderEpoch,
-    IneligibleReplica,
-    NotController,
-)
+from ..model.errors import ApiError, ErrorCode, FencedLeaderEpoch, IneligibleReplica, NotController
 from ..model.requests import AcceptedIsr
 from ..model.values import TopicPartition
 from ..runtime.log_reports import LogReport
-from ..runtime.registrar import Registrar
 from .broker import Broker
 from .clock import VirtualClock
 from .leaving import Leaving
 from .network import Network
 from .node import ControllerNode
+from .registration import Registration
 from .replica import IsrAsked, Replica, Role
-from .store import ClusterStore, Connection, StoreClient
 from .timeline import Timeline
 
 RETRY_MS: Final = 100
@@ -59,59 +47,37 @@ class Duties:
     """The actions of one broker."""
 
     broker: Broker
+    registration: Registration
     clock: VirtualClock
-    server: ClusterStore
     nodes: Mapping[int, ControllerNode]
     network: Network
     timeline: Timeline
-    registration_version: int
     lag_max_ms: int
     proposed: Callable[[TopicPartition, IsrAsked], None]
-    _connection: Connection | StoreClient | None = None
-    _registrar: Registrar | None = None
     _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
     _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
     _asked_node: int | None = None
     _reported_ms: int = 0
     leaving: Leaving | None = None
 
-    @property
-    def name(self) -> str:
-        return f"broker {self.broker.broker_id}"
-
     # --- registration
 
     def register(self) -> None:
         """The broker is registered, by a new process of it."""
-        self._connection, self._registrar, self.broker.epoch = self._registered(self.server)
-        self.timeline.say(self.name, f"registered, epoch {self.broker.epoch}")
-
-    def _registered(self, server: ClusterStore) -> tuple[Connection | StoreClient, Registrar, int]:
-        with server.speaking(self.name):
-            connection = server.connection()
-            clock, version = self.broker.clock, self.registration_version
-            registrar = Registrar(connection, clock, version, server.session_timeout_s)
-            return connection, registrar, registrar.register(self.broker.registration)
-
-    def follow(self, server: ClusterStore) -> None:
-        """The cluster was moved to `server`: the broker is registered there, unless it is down."""
-        is_registered = self._registrar is not None
-        self.leave(at_once=True)
-        self.server = server
-        if is_registered:
-            self.register()
+        self.broker.epoch = self.registration.begin(self.broker.registration)
 
     def leave(self, *, at_once: bool) -> None:
         """The process ends: its session ends at once, or when its time is over."""
-        if self._registrar is not None and self._connection is not None:
-            for store in () if at_once else (self._connection, *self._connection.opened):
-                store.disconnect()
-            with self.server.speaking(self.name):
-                self._registrar.close()
-                self._connection.close()
-        self._registrar = self._connection = self.leaving = None
+        self.registration.end(at_once=at_once)
+        self.leaving = None
         self._asking.clear()
         self._ask_at.clear()
+
+    def watch(self) -> bool:
+        """Register again where the session was lost; returns whether that happened."""
+        before = self.broker.epoch
+        self.broker.epoch = self.registration.renew(self.broker.broker_id, before)
+        return self.broker.epoch != before
 
     def shut_down(self, patience_ms: int) -> None:
         """Request a controlled shutdown, and stop when the broker leads nothing, or after `patience_ms`."""
@@ -123,33 +89,13 @@ class Duties:
         if error is not None and asked is not None:
             self._turn_to_another(asked.node_id, error.active_id)
         if leaving.leads == () or now_ms >= leaving.until_ms:
-            self.timeline.say(self.name, f"shuts down, leads {'?' if leaving.leads is None else len(leaving.leads)}")
+            self.timeline.say(
+                self.registration.name, f"shuts down, leads {'?' if leaving.leads is None else len(leaving.leads)}"
+            )
             self.leave(at_once=True)
             self.broker.stopped()
         elif leaving.is_unheard and now_ms >= leaving.retry_at_ms:
             leaving.ask(self._node_to_ask(), self.broker.broker_id, self.broker.epoch, now_ms)
-
-    def expire_session(self) -> None:
-        """The server ends the broker's session; the process stays alive, and registers again."""
-        if self._connection is not None:
-            for store in self._connection.opened:
-                self.server.expire(store.session.session_id)
-
-    def watch(self) -> bool:
-        """Register again where the session was lost; returns whether that happened."""
-        if self._registrar is None:
-            return False
-        with self.server.speaking(self.name):
-            try:
-                self._registrar.watch()
-            except (StoreError, DuplicateBrokerRegistration):
-                return False
-        epoch = self._registrar.epoch_of(self.broker.broker_id)
-        if epoch is None or epoch == self.broker.epoch:
-            return False
-        self.broker.epoch = epoch
-        self.timeline.say(self.name, f"registered again, epoch {epoch}")
-        return True
 
     # --- isr
 
@@ -157,8 +103,7 @@ class Duties:
     def has_work(self) -> bool:
         """Whether `watch` or `step` may have something to do: a lost session, an answer that is due, an isr change to
         request."""
-        connection = self._connection
-        if self._asking or connection is None or self._registrar is None or self._registrar.has_lost_sessions:
+        if self._asking or self.registration.has_lost_session:
             return True
         now_ms = self.broker.clock.now_ms()
         return any(r.wanted_isr(now_ms, self.lag_max_ms) is not None for r in self.broker.serving(Role.LEADER))
@@ -262,7 +207,7 @@ class Duties:
     def _refused(self, place: tuple[str, int], asking: _Asking, error: BaseException, now_ms: int) -> None:
         code = error.code if isinstance(error, ApiError) else ErrorCode.UNKNOWN_SERVER_ERROR
         tp = f"{asking.replica.topic}-{asking.replica.partition}"
-        self.timeline.say(self.name, f"alter_isr {tp} {list(asking.asked.isr)} => {code.name}")
+        self.timeline.say(self.registration.name, f"alter_isr {tp} {list(asking.asked.isr)} => {code.name}")
         if isinstance(error, IneligibleReplica):
             asking.replica.asked = None
             self._ask_at[place] = now_ms + RETRY_MS

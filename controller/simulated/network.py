@@ -19,7 +19,7 @@ from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
-from ..model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from ..model.host import Host, HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from ..model.values import TopicPartition
 from ..runtime.executors import Call
 from .broker import Life
@@ -313,8 +313,8 @@ class Network:
         self.observe(sent)
 
 
-def delivered(broker: Receiver, request: Request) -> HostResponse:
-    """The answer of the broker."""
+def delivered(broker: Receiver | Host, request: Request) -> HostResponse:
+    """The answer of the broker, or of a host for it."""
     if isinstance(request, LeaderAndIsrRequest):
         return broker.leader_and_isr(request)
     if isinstance(request, UpdateMetadataRequest):

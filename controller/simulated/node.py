@@ -19,7 +19,7 @@ from ..model.host import (
 from ..model.requests import AcceptedIsr
 from ..model.values import TARGETS_SINCE, TopicPartition
 from ..runtime.log_reports import LogReport
-from .network import Network
+from .network import Network, Request
 
 
 class Asked(Protocol):
@@ -92,16 +92,20 @@ class NodeHost(HostNotices):
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         """Over the network."""
         if not self._knows_targets:
-            said = (p for p in request.partitions if request.broker_id in p.replicas)
-            request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in said))
-        return self._network.call(self._controller_id, request)
+            own = (p for p in request.partitions if request.broker_id in p.replicas)
+            request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in own))
+        return self.deliver(request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
         """Over the network."""
-        return self._network.call(self._controller_id, request)
+        return self.deliver(request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
         """Over the network."""
+        return self.deliver(request)
+
+    def deliver(self, request: Request) -> HostResponse:
+        """The answer of the broker to any of the three."""
         return self._network.call(self._controller_id, request)
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:

@@ -6,17 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kedge.controller.groups import Append, Coordinator, Output
-from kedge.controller.groups.records import Committed, Record
+from kedge.controller.groups.records import Record
 from kedge.controller.groups.replies import GroupError
 from kedge.controller.groups.requests import (
-    Commit,
     FetchOffsets,
     GroupRequest,
     GroupSettings,
     Heartbeat,
     Join,
-    Leave,
-    Leaving,
     Sync,
 )
 from kedge.controller.model.values import TopicPartition
@@ -56,11 +53,19 @@ class Driven:
         self._took(self.coordinator.ask(asked, ticket, self.now_ms))
         return self.heard.get(ticket)
 
-    def join(self, who: str, member_id: str = "", *, protocols: Any = (("range", b"orders"),), **fields: Any) -> Any:
-        """`who`: the ticket, and the client id."""
+    def join(
+        self,
+        who: str,
+        member_id: str = "",
+        *,
+        protocols: Any = (("range", b"orders"),),
+        kind: str = "consumer",
+        **fields: Any,
+    ) -> Any:
+        """`who`: the ticket, and the client id; `kind`: the protocol type."""
         self._ids += 1
         named = {"session_timeout_ms": SESSION_MS, "rebalance_timeout_ms": REBALANCE_MS, "client_id": who, **fields}
-        return self.ask(Join("g", member_id, f"id{self._ids}", "consumer", tuple(protocols), **named), who)
+        return self.ask(Join("g", member_id, f"id{self._ids}", kind, tuple(protocols), **named), who)
 
     def sync(self, who: str, member_id: str, generation: int, /, **assignments: bytes) -> Any:
         """`assignments`: by client id; the leader's."""
@@ -72,16 +77,6 @@ class Driven:
         """A heartbeat."""
         error: GroupError = self.ask(Heartbeat("g", generation, member_id, instance_id)).error
         return error
-
-    def leave(self, *members: Leaving | str) -> list[GroupError]:
-        """Each by its id."""
-        named = tuple(Leaving(m) if isinstance(m, str) else m for m in members)
-        return [error for _, error in self.ask(Leave("g", named)).members]
-
-    def commit(self, offset: int, *, tp: TopicPartition = TP, ticket: Any = "", **fields: Any) -> GroupError | None:
-        """For one partition."""
-        heard = self.ask(Commit("g", {tp: Committed(offset)}, **fields), ticket)
-        return None if heard is None else heard.errors[tp]
 
     def committed(self, tp: TopicPartition = TP) -> int | None:
         """What is committed."""
@@ -109,12 +104,6 @@ class Driven:
     def forget(self, before_ms: Mapping[TopicPartition, int]) -> None:
         """Topics were created again at these times."""
         self._took(self.coordinator.forget(before_ms, self.now_ms))
-
-    def reloaded(self) -> Driven:
-        """Another coordinator, with what the log has."""
-        other = Driven(self.log)
-        other.now_ms = self.now_ms
-        return other
 
     def _took(self, output: Output) -> None:
         self.heard |= dict(output.replies)

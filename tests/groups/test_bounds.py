@@ -39,38 +39,6 @@ def flood(driven: Driven) -> int:
     return count
 
 
-# --- ids that were given out
-
-
-def test_ids_that_were_given_out_count_as_members_when_another_is_wanted() -> None:
-    driven = Driven(members_max=3)
-    driven.stable("a")
-    given = [driven.join(who, requires_member_id=True) for who in "bcd"]
-    assert [each.error for each in given] == [79, 79, GroupError.GROUP_MAX_SIZE_REACHED]
-    assert list(driven.coordinator.groups["g"].pending) == [each.member_id for each in given[:2]]
-
-
-def test_unused_ids_take_no_room_from_members() -> None:
-    """A member that joins again stays, and so does one that joins with its id."""
-    driven = Driven(members_max=3)
-    ids = driven.stable("a", "b")
-    unused = driven.join("c", requires_member_id=True).member_id
-    assert driven.join("d", requires_member_id=True).error is GroupError.GROUP_MAX_SIZE_REACHED
-    driven.join("c", unused)
-    driven.join("a", ids["a"])
-    driven.join("b", ids["b"])
-    assert set(driven.coordinator.groups["g"].members) == {*ids.values(), unused}
-
-
-def test_unused_id_is_forgotten_after_a_minute_however_long_the_session() -> None:
-    driven = Driven()
-    member_id = driven.join("a", requires_member_id=True, session_timeout_ms=LONGEST_MS).member_id
-    driven.wait(UNUSED_ID_MS - 1)
-    assert list(driven.coordinator.groups["g"].pending) == [member_id]
-    driven.wait(1)
-    assert driven.coordinator.groups == {}
-
-
 # --- all groups together
 
 

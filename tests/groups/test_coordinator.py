@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 import pytest
 
 from kedge.controller.groups import Coordinator, partition_of
 from kedge.controller.groups.partitions import java_hash
-from kedge.controller.groups.records import Committed, GroupRecord, StoredGroup, StoredMember
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from kedge.controller.groups.replies import (
     Answered,
-    Described,
-    DescribedMember,
     GroupError,
     Joined,
-    Listed,
     OffsetErrors,
-    State,
     Synced,
 )
 from kedge.controller.groups.requests import (
@@ -33,6 +31,9 @@ from kedge.controller.groups.requests import (
     Sync,
 )
 from tests.groups.driving import TP, Driven, topics_of
+
+KEPT_MS: Final = 1_000_000
+CHECK_MS: Final = 10_000
 
 
 def answers(coordinator: Coordinator, group: str = "g") -> dict[str, object]:
@@ -75,60 +76,6 @@ def test_group_needs_a_name_to_have_members() -> None:
     assert invalid == {"join", "sync", "heartbeat", "leave", "delete offsets"}
 
 
-def test_waiting_members_hear_that_the_coordinator_moved() -> None:
-    driven = Driven(initial_rebalance_delay_ms=1_000)
-    driven.holds = True
-    driven.join("a")
-    driven.ask(Commit("g", {TP: Committed(1)}), "c")
-    heard = dict(driven.coordinator.unload(driven.now_ms).replies)
-    assert heard["a"] == Joined(GroupError.NOT_COORDINATOR, "a-id1")
-    assert driven.coordinator.next_ms is None
-
-
-def test_waiting_sync_hears_that_the_coordinator_moved() -> None:
-    driven = Driven(initial_rebalance_delay_ms=10)
-    driven.join("a")
-    driven.join("b")
-    driven.wait(20)
-    driven.sync("b", "b-id2", 1)
-    heard = dict(driven.coordinator.unload(driven.now_ms).replies)
-    assert heard == {"b": Synced(GroupError.NOT_COORDINATOR)}
-
-
-def test_commit_under_way_is_not_answered_by_a_coordinator_that_is_over() -> None:
-    driven = Driven()
-    driven.holds = True
-    driven.commit(1, ticket="held")
-    heard = dict(driven.coordinator.unload(driven.now_ms).replies)
-    assert heard == {"held": OffsetErrors({TP: GroupError.NOT_COORDINATOR})}
-    assert driven.coordinator.appended(1, GroupError.NONE, 0).replies == ()
-
-
-def test_coordinator_ends_while_a_record_without_a_waiting_client_is_under_way() -> None:
-    """As that of a group which the last member has left."""
-    driven = Driven()
-    ids = driven.stable("a")
-    driven.holds = True
-    driven.leave(ids["a"])
-    assert len(driven.under_way) == 1
-    assert driven.coordinator.unload(driven.now_ms).replies == ()
-
-
-def test_members_of_a_loaded_group_go_on() -> None:
-    driven = Driven()
-    ids = driven.stable("a", "b")
-    generation = driven.coordinator.groups["g"].generation
-    other = driven.reloaded()
-    assert other.beat(ids["a"], generation) is GroupError.NONE
-    assert other.sync("b", ids["b"], generation).assignment == b"b"
-    described = other.ask(Describe("g"))
-    assert (described.state, described.protocol) == (State.STABLE, "range")
-    assert [(m.member_id, m.metadata, m.assignment) for m in described.members] == [
-        (ids["a"], b"orders", b"a"),
-        (ids["b"], b"orders", b"b"),
-    ]
-
-
 def test_loaded_group_is_what_was_written() -> None:
     """A rebalance timeout that an older version did not write is the session timeout."""
     members = [
@@ -142,45 +89,16 @@ def test_loaded_group_is_what_was_written() -> None:
         assert group.topics == frozenset({"orders"})
 
 
-def test_members_that_are_gone_leave_a_loaded_group() -> None:
-    driven = Driven()
-    driven.stable("a")
-    other = driven.reloaded()
-    other.wait(10_000)
-    assert other.coordinator.groups["g"].state is State.EMPTY
-
-
-def test_groups_are_listed_with_type_and_state() -> None:
-    """A group of a client without a protocol has no type."""
-    driven = Driven()
-    driven.stable("a")
-    driven.ask(Commit("other", {TP: Committed(1)}))
-    assert driven.coordinator.listed() == [
-        Listed("g", "consumer", State.STABLE),
-        Listed("other", "", State.EMPTY),
-    ]
-
-
-def test_stable_group_is_described_with_its_members() -> None:
-    driven = Driven()
-    ids = driven.stable("a", instance_id="i", client_host="host")
-    assert driven.ask(Describe("g")) == Described(
-        State.STABLE, "consumer", "range", (DescribedMember(ids["a"], "i", "a", "host", b"orders", b"a"),)
-    )
-    driven.leave(ids["a"])
-    driven.ask(Commit("other", {TP: Committed(1)}))
-    assert driven.ask(Describe("g")) == Described(State.EMPTY, "consumer")
-    assert driven.ask(Describe("other")) == Described(State.EMPTY)
-    assert driven.ask(Describe("none")) == Described(State.DEAD)
-
-
-def test_described_members_show_nothing_during_a_rebalance() -> None:
-    driven = Driven()
-    driven.stable("a")
-    driven.join("b")
-    described = driven.ask(Describe("g"))
-    assert (described.state, described.protocol) == (State.PREPARING, "")
-    assert {(m.client_id, m.metadata, m.assignment) for m in described.members} == {("a", b"", b""), ("b", b"", b"")}
+@pytest.mark.parametrize("state_ms, expires_ms", [(-1, 500_000 + KEPT_MS), (0, KEPT_MS), (700_000, 700_000 + KEPT_MS)])
+def test_offsets_expire_from_their_commit_in_a_group_without_a_time(state_ms: int, expires_ms: int) -> None:
+    """Kafka before 2.1 did not write it; -1 stands there."""
+    group = StoredGroup("consumer", 2, None, None, state_ms)
+    records: list[Record] = [GroupRecord("g", group), OffsetRecord("g", TP, Committed(5, commit_ms=500_000))]
+    tried = Driven(records, offsets_retention_ms=KEPT_MS, offsets_check_ms=CHECK_MS)
+    tried.wait(expires_ms - tried.now_ms - 1)
+    assert tried.committed() == 5
+    tried.wait(CHECK_MS)
+    assert tried.committed() is None
 
 
 @pytest.mark.parametrize(

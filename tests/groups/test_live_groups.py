@@ -223,7 +223,7 @@ def test_commit_without_enough_replicas_is_to_be_tried_again(live: Groups) -> No
 def test_new_leader_answers_when_it_knows_what_was_acknowledged(live: Groups) -> None:
     live.commit("g", 1)
     with live.cluster.lock:  # as if the records of the former leader were not known to be committed yet
-        replica = live.cluster.logs.led_by(live.cluster.brokers[live.leader], OFFSETS)
+        replica = live.cluster.logs.leaders.led_by(live.cluster.brokers[live.leader], OFFSETS)
         assert replica is not None
         replica.leader_epoch, replica.epoch_start = replica.leader_epoch + 1, replica.log.end_offset + 1
     answer = live.groups.ask(None, FetchOffsets("g", (TP,))).result(WAIT_S)

@@ -68,16 +68,6 @@ def test_what_went_cannot_be_less_than_nothing() -> None:
 # --- the limit
 
 
-def test_it_is_exceeded_while_the_rate_is_above_the_limit() -> None:
-    quota, clock = _quota(100)
-    quota.record(1_000)
-    assert not quota.is_exceeded()  # just the limit
-    quota.record(1)
-    assert quota.is_exceeded()
-    clock.ms += 11_000
-    assert not quota.is_exceeded()
-
-
 def test_the_delay_is_the_time_after_which_it_is_not_exceeded_any_more() -> None:
     quota, clock = _quota(100)
     assert quota.delay() == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -227,30 +225,3 @@ def test_frequent_requester_passes_no_other_twice(asking: list[set[int]]) -> Non
         line.served(first)
         passed = [] if first == 99 else [*passed, first]
         assert len(set(passed)) == len(passed)
-
-
-# --- in a host
-
-
-def test_an_asyncio_host_that_waits_for_the_delay_fetches_at_the_limit() -> None:
-    host = Host()
-    host.quotas.config_changed("brokers", "1", {FOLLOWER: "1000"})
-    fetched: list[int] = []
-
-    async def sleep(ms: int) -> None:
-        host.ms += ms  # the clock of the loop is this one
-        await asyncio.sleep(0)
-
-    async def follow() -> None:
-        while len(fetched) < 200:
-            bound = host.quotas.follower_side("t", 0, isr=(2,), target=(1,))
-            if bound.is_exceeded():
-                await sleep(bound.delay_ms())
-                continue
-            bound.record(500)
-            fetched.append(host.ms)
-            await sleep(20)
-
-    asyncio.run(follow())
-    periods_s = 11 * (host.ms // 11_000)
-    assert 500 * sum(at_ms < periods_s * 1000 for at_ms in fetched) / periods_s == pytest.approx(1_000, rel=0.1)

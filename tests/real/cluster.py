@@ -37,6 +37,7 @@ from kedge.controller.simulated.clock import NodeClock, VirtualClock
 from kedge.controller.simulated.copying import Copying
 from kedge.controller.simulated.duties import Duties
 from kedge.controller.simulated.network import Network
+from kedge.controller.simulated.registration import Registration
 from kedge.controller.simulated.replica import Replica
 from kedge.controller.simulated.timeline import Timeline
 from kedge.stores import MetadataStore, open_store
@@ -55,16 +56,16 @@ RECORD_BYTES: Final = 100
 
 
 @attrs.define(eq=False)
-class RegisteredDuties(Duties):
-    """A broker that registers with a real store."""
+class StoreRegistration(Registration):
+    """Of a broker that registers with a real store."""
 
     store: MetadataStore = attrs.field(kw_only=True)
 
-    def register(self) -> None:
-        self._registrar = Registrar(self.store, SystemClock(), self.registration_version, CALL_S)
-        self.broker.epoch = self._registrar.register(self.broker.registration)
+    def begin(self, broker: BrokerRegistration) -> int:
+        self._registrar = Registrar(self.store, SystemClock(), self.version, CALL_S)
+        return self._registrar.register(broker)
 
-    def leave(self, *, at_once: bool) -> None:  # noqa: ARG002 - it ends its session, there is no other way here
+    def end(self, *, at_once: bool) -> None:  # noqa: ARG002 - it ends its session, there is no other way here
         if self._registrar is not None:
             self._registrar.close()
         self._registrar = None
@@ -116,7 +117,7 @@ class Cluster(Parts):
         self.copying = self._copying = HeldCopying(self.brokers, self.timeline)
         self._copying.held = set()
         self.producers = Producers(self.brokers, self.clock)
-        self.invariants = Invariants(self.committed, self, enabled=True)
+        self.invariants = Invariants(self, enabled=True)
         seats = [first_seat] if first_seat is not None else []
         seats += [Seat(served.url(session_s))] * (controllers - len(seats))
         self._has_first = first_seat is not None
@@ -153,18 +154,12 @@ class Cluster(Parts):
     def _add(self, broker_id: int) -> None:
         broker = Broker(BrokerRegistration(broker_id, f"broker-{broker_id}"), NodeClock(self.clock))
         self.brokers[broker_id] = broker
-        self.duties[broker_id] = RegisteredDuties(
-            broker,
-            self.clock,
-            self.server,
-            self.remotes,
-            self.network,
-            self.timeline,
-            self.settings.registration_version,
-            LAG_MS,
-            self.invariants.partitions.proposed,
-            store=self.store,
+        version = self.settings.registration_version
+        own = StoreRegistration(
+            f"broker {broker_id}", broker.clock, self.server, self.timeline, version, store=self.store
         )
+        parts = (self.clock, self.remotes, self.network, self.timeline, LAG_MS)
+        self.duties[broker_id] = Duties(broker, own, *parts, self.invariants.partitions.proposed)
 
     # --- time
 

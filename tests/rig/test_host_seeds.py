@@ -16,11 +16,11 @@ from kedge.controller.rig.host_seeds import RULES, left_out, run_seed
 from kedge.controller.rig.host_suite import Ability, HostUnderTest, IsrCalls, SimulatedBrokers, check
 from tests.rig import broken_hosts as broken
 from tests.rig import careless_hosts as careless
+from tests.rig.test_host_suite import host_of
 
 pytestmark = pytest.mark.checklist(270)
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "testing-a-host.md"
 SEEDS_MAX = 60
-MINE = "examples.log_on_disk.under_test:DiskBrokers"
 
 
 @pytest.mark.slow
@@ -69,10 +69,6 @@ def _seeds(make: Callable[[], HostUnderTest], known: int) -> tuple[str | None, s
     return None, f"{SEEDS_MAX} seeds found nothing"
 
 
-def _make(kind: type[Broker | SimulatedBrokers]) -> Callable[[], HostUnderTest]:
-    return (lambda: SimulatedBrokers(kind)) if issubclass(kind, Broker) else kind
-
-
 UNSEEN: list[tuple[type[Broker | SimulatedBrokers], int, set[str]]] = [
     (careless.DeletesInMemory, 1, {"logs"}),
     (careless.NeverTruncates, 15, {"converges", "acknowledged"}),
@@ -107,7 +103,7 @@ def test_a_careless_host_is_caught_by_a_seed(
     kind: type[Broker | SimulatedBrokers], known: int, rules: set[str]
 ) -> None:
     """By a rule that names what is wrong."""
-    rule, error = _seeds(_make(kind), known)
+    rule, error = _seeds(lambda: host_of(kind), known)
     assert rule in rules, error
 
 
@@ -115,21 +111,7 @@ def test_a_careless_host_is_caught_by_a_seed(
 @pytest.mark.parametrize("kind", [kind for kind, _, _ in UNSEEN])
 def test_some_careless_hosts_pass_the_suite(kind: type[Broker | SimulatedBrokers]) -> None:
     """Each request for itself is answered well: only seeds show what is wrong."""
-    assert check(_make(kind)).failed == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind,name",
-    [
-        (careless.WritesReadOnly, "roles.a_read_only_partition_takes_no_records"),
-        (careless.ServesOffline, "roles.an_offline_partition_is_not_served"),
-        (careless.Acknowledges, "isr.a_record_waits_for_every_replica_that_may_be_in_the_isr"),
-        (careless.ForgetsItsCall, "isr.a_record_waits_for_every_replica_that_may_be_in_the_isr"),
-    ],
-)
-def test_the_suite_sees_who_ignores_statuses_and_open_calls(kind: type[Broker | SimulatedBrokers], name: str) -> None:
-    assert name in check(_make(kind)).failed
+    assert check(lambda: host_of(kind)).failed == {}
 
 
 @pytest.mark.slow
@@ -180,12 +162,6 @@ def test_the_command_prints_what_broke_and_how_to_repeat_it(capsys: pytest.Captu
     again = capsys.readouterr().out
     assert again.endswith(said[: said.index("forgetful:")] + again[again.index("forgetful:") :])
     assert "commits" in again
-
-
-@pytest.mark.slow
-def test_the_command_runs_the_example(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explore", "--host", MINE, "--seeds", "1..2", "--steps", "50"]) == 0
-    assert capsys.readouterr().out.startswith("log_on_disk: 2 seeds, 0 failed, ")
 
 
 def test_the_command_names_what_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:

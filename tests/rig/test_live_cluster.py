@@ -20,12 +20,6 @@ def cluster() -> Iterator[LiveCluster]:
         yield opened
 
 
-def test_brokers_are_registered_with_their_racks(cluster: LiveCluster) -> None:
-    found = cluster.controller.query(lambda view: [view.brokers[b].registration for b in (1, 2)])
-    said = [(one.broker_id, one.host, one.port, one.rack) for one in found.result(DEADLINE_S)]
-    assert said == [(1, "broker-1", 9092, "a"), (2, "broker-2", 9092, None)]
-
-
 def test_controller_of_another_process_is_answered_by_the_broker(cluster: LiveCluster) -> None:
     """Not one whose epoch does not exist yet: the broker would refuse all others after it."""
     epoch, leads = cluster.brokers[1].epoch, cluster.controller.controller_epoch

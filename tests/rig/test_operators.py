@@ -61,15 +61,59 @@ def told() -> Told:
     return Told()
 
 
-def test_value_written_by_another_client_is_an_operators_and_is_restored(told: Told) -> None:
-    told.commit(FOREIGN, THEIRS)
-    assert not told.wrong()
-    told.commit(CONTROLLER, OURS)
-    assert told.wrong()
-    told.commit(CONTROLLER, None)
-    assert told.wrong()
-    told.commit(CONTROLLER, THEIRS)
-    assert not told.wrong()
+STEPS = {
+    "a value of another client is an operator's and is restored": (
+        "foreign 770000 right, ours 5000 wrong, ours - wrong, ours 770000 right"
+    ),
+    "a rate that a throttle hides counts once answered": (
+        "set 770000, ours 5000, done, settle 1, ours - wrong, ours 770000 right"
+    ),
+    "what is shown decides whether an unanswered request is done": (
+        "set 770000, ours 5000, settle 2, ours - right, ours 770000 wrong"
+    ),
+    "what was not done in its term is not done later": "set 770000, settle 2, failed, ours 770000 wrong",
+    "a request that failed may be done while its term lasts": "set 770000, failed, settle 1, ours 770000 right",
+    "what was answered and is not done is reported": "set 770000, done, settle 1 reported",
+    "a foreign write before a request": "set 770000, foreign 7700000, ours 770000, done, settle 1 right",
+    "a foreign write after it, which the answer alone does not show": (
+        "set 770000, ours 770000, foreign 7700000, done, settle 1 right"
+    ),
+    "elements stand beside those of a throttle": (
+        "append 90:90, append 91:91, ours 0:1/90:90/91:91, subtract 90:90, ours 0:1/91:91 wrong, ours 91:91 right"
+    ),
+    "a topic of the same name has nothing of the deleted one": "foreign 90:90, deleted, ours - right",
+    "what is answered once its topic is deleted was done before": (
+        "set 90:90, ours 90:90, forget, done, settle 1, ours - right"
+    ),
+}
+"""Values with a colon are lists of the topic t, others rates of broker 1. A step ends with what is checked then."""
+
+
+@pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
+def test_throttles_that_are_not_an_operators_are_found(told: Told, steps: str) -> None:
+    kind: MarkKind = "topics" if ":" in steps else "brokers"
+    answers: list[Future[Any]] = []
+    for step in steps.split(", "):
+        verb, *words = step.split()
+        value = None if not words or words[0] == "-" else words[0].replace("/", ",")
+        reported: list[str] = []
+        if verb in {"foreign", "ours"}:
+            told.commit(FOREIGN if verb == "foreign" else CONTROLLER, value, kind)
+        elif verb in {"set", "append", "subtract"}:
+            answers.append(told.ask(OpType[verb.upper()], value, kind))
+        elif verb == "settle":
+            reported = told.operators.settle(int(words[0]))
+        elif verb == "deleted":
+            told.operators.follow(Committed(2, CONTROLLER, (Delete(key_of("topics"), Version(1)),)))
+        elif verb == "forget":
+            told.operators.forget("topics", "t")
+        elif verb == "done":
+            answers[-1].set_result(None)
+        else:
+            answers[-1].set_exception(TimeoutError())
+        assert len(reported) == ("reported" in words), step
+        if words and words[-1] in {"right", "wrong"}:
+            assert bool(told.wrong()) is (words[-1] == "wrong"), step
 
 
 def test_unchanged_value_of_another_client_is_no_operators(told: Told) -> None:
@@ -81,87 +125,9 @@ def test_unchanged_value_of_another_client_is_no_operators(told: Told) -> None:
     assert not told.wrong()
 
 
-def test_operators_rate_hidden_by_a_throttle_in_its_commit_counts_once_answered(told: Told) -> None:
-    answer = told.ask(OpType.SET, THEIRS)
-    told.commit(CONTROLLER, OURS)
-    answer.set_result(None)
+def test_deletion_of_what_is_not_there_needs_no_commit(told: Told) -> None:
+    told.ask(OpType.DELETE, None).set_result(None)
     assert told.operators.settle(1) == []
-    told.commit(CONTROLLER, None)
-    assert told.wrong()
-    told.commit(CONTROLLER, THEIRS)
-    assert not told.wrong()
-
-
-def test_what_is_shown_tells_whether_what_was_asked_for_without_an_answer_is_done(told: Told) -> None:
-    told.ask(OpType.SET, THEIRS)
-    told.commit(CONTROLLER, OURS)
-    told.operators.settle(2)
-    told.commit(CONTROLLER, None)
-    assert not told.wrong()
-    told.commit(CONTROLLER, THEIRS)
-    assert told.wrong()
-
-
-def test_what_was_not_done_in_the_term_is_not_done_later(told: Told) -> None:
-    answer = told.ask(OpType.SET, THEIRS)
-    told.operators.settle(2)
-    answer.set_exception(TimeoutError())
-    told.commit(CONTROLLER, THEIRS)
-    assert told.wrong()
-
-
-def test_a_request_that_failed_may_be_done_while_its_term_lasts(told: Told) -> None:
-    told.ask(OpType.SET, THEIRS).set_exception(TimeoutError())
-    told.operators.settle(1)
-    told.commit(CONTROLLER, THEIRS)
-    assert not told.wrong()
-
-
-def test_what_was_answered_and_is_not_done_is_reported(told: Told) -> None:
-    told.ask(OpType.SET, THEIRS).set_result(None)
-    assert len(told.operators.settle(1)) == 1
-    told.ask(OpType.DELETE, None).set_result(None)  # nothing was there: no commit
-    assert told.operators.settle(1) == []
-
-
-@pytest.mark.parametrize("writes_first", [True, False])
-def test_foreign_write_during_a_request_may_come_before_or_after_it(told: Told, writes_first: bool) -> None:
-    """The answer alone does not say."""
-    answer = told.ask(OpType.SET, THEIRS)
-    sides = [(FOREIGN, "7700000"), (CONTROLLER, THEIRS)]
-    for sender, value in sides if writes_first else reversed(sides):
-        told.commit(sender, value)
-    answer.set_result(None)
-    assert told.operators.settle(1) == []
-    assert not told.wrong()
-
-
-def test_elements_that_are_appended_and_subtracted_stand_beside_those_of_a_throttle(told: Told) -> None:
-    told.ask(OpType.APPEND, "90:90", "topics")
-    told.ask(OpType.APPEND, "91:91", "topics")
-    told.commit(CONTROLLER, "0:1,90:90,91:91", "topics")
-    told.ask(OpType.SUBTRACT, "90:90", "topics")
-    told.commit(CONTROLLER, "0:1,91:91", "topics")
-    assert told.wrong()
-    told.commit(CONTROLLER, "91:91", "topics")
-    assert not told.wrong()
-
-
-def test_a_topic_of_the_same_name_has_nothing_of_the_deleted_one(told: Told) -> None:
-    told.commit(FOREIGN, "90:90", "topics")
-    told.operators.follow(Committed(2, CONTROLLER, (Delete(key_of("topics"), Version(1)),)))
-    told.commit(CONTROLLER, None, "topics")
-    assert not told.wrong()
-
-
-def test_what_is_answered_once_its_topic_is_deleted_was_done_before(told: Told) -> None:
-    answer = told.ask(OpType.SET, "90:90", "topics")
-    told.commit(CONTROLLER, "90:90", "topics")
-    told.operators.forget("topics", "t")
-    answer.set_result(None)
-    assert told.operators.settle(1) == []
-    told.commit(CONTROLLER, None, "topics")
-    assert not told.wrong()
 
 
 def test_what_is_left_out_is_not_checked_and_the_rest_is(told: Told) -> None:

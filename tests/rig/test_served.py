@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
 from kedge.controller.rig import Rig
 from kedge.controller.rig.served import StoreServer
+from kedge.controller.simulated.store import StoreClient
 from kedge.stores import ABSENT, FaultStore, Invalid, MemoryServer, MemoryStore, OutcomeUnknown, Put
 from kedge.stores.faults import LoseReply, LoseRequest, Rule
 from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY
@@ -73,13 +74,10 @@ def test_a_commit_of_unknown_outcome_is_found_out(store: MemoryServer, fault: Lo
         assert rows(served) == rows(store)
 
 
-def test_a_client_that_died_does_not_come_back(served: StoreServer) -> None:
-    """A real server cannot end a session on request either."""
+def test_session_is_not_ended_at_once_without_the_means(served: StoreServer) -> None:
     client = served.client()
     client.commit([Put(LEADER_KEY, b"{}", ABSENT, ephemeral=True)], timeout_s=1)
     client.disconnect()
-    with pytest.raises(Invalid):
-        client.reconnect()
     with pytest.raises(Invalid):
         served.expire(client.session.session_id)
 
@@ -110,3 +108,40 @@ def test_keys_of_the_dead_are_gone_when_the_server_says_so(store: MemoryServer, 
         assert time.monotonic() < deadline_s
         served.tick()
     assert list(store.table.rows) == [EPOCH_KEY]
+
+
+# --- its clients
+
+
+def client_of(server: MemoryServer, *more: Any) -> StoreClient:
+    return StoreClient(lambda: MemoryStore(server), *more)
+
+
+def test_client_without_a_watcher_commits(store: MemoryServer) -> None:
+    client, ops = client_of(store), (Put("/a", b"1", ABSENT),)
+    client.commit(ops, timeout_s=1)
+    client.play([Rule(LoseReply(), "commit")])
+    with pytest.raises(OutcomeUnknown):
+        client.commit(ops, timeout_s=1)
+
+
+def test_borrowed_session_is_neither_ended_nor_cut(store: MemoryServer, served: StoreServer) -> None:
+    owner, count = MemoryStore(store), len(store.sessions)
+    for end in (StoreClient.close, StoreClient.disconnect):
+        client = client_of(store, owner, served)
+        end(client)
+        assert client.is_over
+        assert owner.session.connected
+    assert len(store.sessions) == count
+
+
+def test_client_that_was_cut_stays_cut_and_its_session_lives(store: MemoryServer) -> None:
+    """One that was closed ends it."""
+    client, other = client_of(store), client_of(store)
+    client.disconnect()
+    other.close()
+    assert client.is_over
+    assert other.is_over
+    assert (len(store.sessions), client.session.connected) == (1, False)
+    with pytest.raises(Invalid, match="cannot reconnect after it was cut"):
+        client.reconnect()

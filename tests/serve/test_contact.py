@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 
 import pytest
 
@@ -15,7 +14,7 @@ from kedge.controller.cli.serve import Contact
 from servers import LocalEtcd, LocalZooKeeper
 from servers.server import LocalServer
 from tests.kit.waiting import until
-from tests.serve.processes import DEADLINE_S, begun
+from tests.serve.processes import DEADLINE_S, running
 
 KEDGE = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 
@@ -55,28 +54,20 @@ def topics(bootstrap: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("kind", [LocalEtcd, LocalZooKeeper])
 def test_paused_store_is_named_to_operators_and_to_commands(kind: Callable[[], LocalServer]) -> None:
     """It goes on when the store does."""
-    with kind() as server:
-        process = begun(
-            *("--json", "--listen", "127.0.0.1:0", "--no-status", "--topic", "orders"),
-            *("--store", server.url("/outage", session_timeout=3)),
-        )
-        try:
-            assert process.stdout is not None
-            at = json.loads(process.stdout.readline())["bootstrap"]
-            assert topics(at).stdout == "orders\n"
-            server.pause()
-            until(lambda: topics(at).returncode != 0)
-            done = topics(at)
-            said = f"Error: {at}: no controller is active; its store does not answer\n"
-            assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
-            server.resume()
-            until(lambda: topics(at).stdout == "orders\n")
-            assert process.stderr is not None
-            lines = process.stderr.readline() + process.stderr.readline()
-            process.send_signal(signal.SIGTERM)
-            lines += process.communicate(timeout=DEADLINE_S)[1]
-        finally:
-            server.resume()
-            process.kill()
-            process.wait(DEADLINE_S)
-    assert re.fullmatch(r"kedge: the store does not answer: .+\nkedge: the store answers again\n", lines)
+    lines = r"kedge: the store (does not answer: .+|answers again)"
+    with kind() as server, ExitStack() as stack:
+        store = ("--store", server.url("/outage", session_timeout=3))
+        found = stack.enter_context(running("--topic", "orders", *store, may_say=lines))
+        stack.callback(server.resume)
+        at = found.at["bootstrap"]
+        assert topics(at).stdout == "orders\n"
+        server.pause()
+        until(lambda: topics(at).returncode != 0)
+        done = topics(at)
+        said = f"Error: {at}: no controller is active; its store does not answer\n"
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+        server.resume()
+        until(lambda: topics(at).stdout == "orders\n")
+        assert found.process.stderr is not None
+        said = found.process.stderr.readline() + found.process.stderr.readline()
+        assert re.fullmatch(r"kedge: the store does not answer: .+\nkedge: the store answers again\n", said)

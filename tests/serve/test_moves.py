@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
-from kedge import ConfigResource, ConfigResourceType, ConfigSource, ThrottledRate, TopicPartition
-from kedge.controller.cli.root import kedge
+from kedge import (
+    ConfigResource,
+    ConfigResourceType,
+    ConfigSource,
+    Controller,
+    Hooks,
+    NewTopic,
+    ThrottledRate,
+    TopicPartition,
+)
+from kedge.controller.model.values import BrokerRegistration
+from kedge.controller.wire import Gateway
+from kedge.stores import MemoryStore
 from tests.kit.waiting import until
+from tests.runtime.world import Brokers
+from tests.serve.conftest import Run, commands_of
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S
 
@@ -21,23 +33,6 @@ pytestmark = pytest.mark.slow
 FILE = "--reassignment-json-file"
 MOVES = "reassign-partitions"
 RECORDS = 100  # of 10 kB
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def living() -> Iterator[Living]:
-    with Living() as opened:
-        yield opened
-
-
-@pytest.fixture
-def run(living: Living) -> Run:
-    def invoke(command: str, *arguments: object) -> Result:
-        return CliRunner().invoke(
-            kedge, ["kafka", command, "--bootstrap-server", living.bootstrap, *map(str, arguments)]
-        )
-
-    return invoke
 
 
 def filled(living: Living, name: str, *replicas: list[int]) -> TopicPartition:
@@ -57,9 +52,12 @@ def plan(folder: Path, name: str, targets: dict[int, list[int]]) -> Path:
     return file
 
 
-def throttles(living: Living, topic: str) -> dict[str, str | None]:
-    """What is set of them on broker 2 and on the topic."""
-    resources = [ConfigResource(ConfigResourceType.BROKER, "2"), ConfigResource(ConfigResourceType.TOPIC, topic)]
+def throttles(living: Living, topic: str, broker: int = 2) -> dict[str, str | None]:
+    """What is set of them on the broker and on the topic."""
+    resources = [
+        ConfigResource(ConfigResourceType.BROKER, str(broker)),
+        ConfigResource(ConfigResourceType.TOPIC, topic),
+    ]
     found = living.cluster.controller.admin.describe_configs(resources)
     set_ = {ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG}
     settings = [each for resource in resources for each in found[resource].result(DEADLINE_S).values()]
@@ -73,16 +71,23 @@ def lag(living: Living, tp: TopicPartition, broker: int) -> int:
     return leader.end_offset - ends[broker].end_offset
 
 
-@pytest.mark.checklist(61, 65, 68, 69)
-def test_progress_shows_the_true_lag_which_shrinks_while_a_throttled_move_runs(
-    living: Living, run: Run, tmp_path: Path
-) -> None:
-    """Each lag that is printed lies between those that the logs had before and after the command."""
+@pytest.mark.checklist(61, 62, 63, 65, 68, 69, 127, 176, 229)
+def test_progress_shows_the_true_lag_of_a_throttled_move(living: Living, run: Run, tmp_path: Path) -> None:
+    """Each lag that is printed lies between those that the logs had before and after the command. The throttle is set
+    by new configs, changed, and gone at the end. No --verify is needed, so none is suggested."""
     tp = filled(living, "lagging", [1, 2])
     file = plan(tmp_path, tp.topic, {0: [2, 3]})
     done = run(MOVES, "--execute", FILE, file, "--throttle", 1024)
     assert done.stdout.splitlines()[-1] == "Successfully started partition reassignment for lagging-0"
+    assert "--verify" not in done.stdout
+    rates = {"leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate"}
+    for broker in (1, 2, 3):
+        assert throttles(living, tp.topic, broker) == dict.fromkeys(rates, "1024")
     until(lambda: 3 in living.cluster.log_ends(tp)[0])
+    (kept, added) = json.loads(run(MOVES, "--progress", FILE, file, "--json").stdout)["replicas"]
+    assert [(kept["broker"], kept["behind"]), added["broker"]] == [(2, None), 3]
+    assert 0 < added["behind"] <= RECORDS
+    assert [row["replicas"] for row in json.loads(run(MOVES, "--list").stdout)["partitions"]] == [[2, 3]]
     seen: list[int] = []
 
     def look() -> None:
@@ -97,6 +102,7 @@ def test_progress_shows_the_true_lag_which_shrinks_while_a_throttled_move_runs(
 
     look()
     assert run(MOVES, "--execute", FILE, file, "--throttle", 30_000).exit_code == 0
+    assert throttles(living, tp.topic) == dict.fromkeys(rates, "30000")
 
     def has_shrunk_twice() -> bool:
         look()
@@ -109,6 +115,19 @@ def test_progress_shows_the_true_lag_which_shrinks_while_a_throttled_move_runs(
     done = run(MOVES, "--progress", "--watch", FILE, file)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [line.split(maxsplit=3)[2:] for line in done.stdout.splitlines()[2:]] == [["2", "In sync"], ["3", "In sync"]]
+    until(lambda: throttles(living, tp.topic) == {})
+
+
+@pytest.mark.full
+@pytest.mark.checklist(126, 230)
+def test_all_moves_are_cancelled_and_their_throttles_go(living: Living, run: Run, tmp_path: Path) -> None:
+    tp = filled(living, "cancelled", [1, 2])
+    run(MOVES, "--execute", FILE, plan(tmp_path, tp.topic, {0: [1, 3]}), "--throttle", 1024)
+    assert throttles(living, tp.topic)
+    for cancelled in ([{"topic": tp.topic, "partition": 0}], []):
+        done = run(MOVES, "--cancel-all", "--json")
+        assert (done.exit_code, json.loads(done.stdout)["cancelled"]) == (0, cancelled)
+    assert throttles(living, tp.topic) == {}
 
 
 @pytest.mark.full
@@ -209,3 +228,55 @@ def test_a_proposal_shows_what_is_there_and_is_a_plan(living: Living, run: Run, 
     assert run(MOVES, "--progress", "--watch", FILE, proposed).exit_code == 0
     (topic,) = json.loads(run("topics", "--describe", "--topic", "spread", "--json").stdout)["topics"]
     assert [each["replicas"] for each in topic["partitions"]] == wanted
+
+
+@pytest.mark.checklist(154, 155)
+def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tmp_path: Path) -> None:
+    """Six brokers in three racks, replicas of each partition in one: the proposal spreads them, and leads evenly."""
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+    topics = tmp_path / "topics.json"
+    topics.write_text('{"topics":[{"topic":"close"}]}')
+    with Living(racks=racks) as living:
+        living.topic("close", [[1, 2], [3, 4], [5, 6]] * 2)
+        asked = ("--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2,3,4,5,6", "--json")
+
+        def proposed(seed: int, *more: str) -> list[list[int]]:
+            done = commands_of(living.bootstrap)(MOVES, *asked, "--seed", seed, *more)
+            return [entry["replicas"] for entry in json.loads(done.stdout)["proposed"]["partitions"]]
+
+        def shares_a_rack(replicas: list[int]) -> bool:
+            return len({racks[broker] for broker in replicas}) < len(replicas)
+
+        for seed in range(5):
+            found = proposed(seed)
+            assert not any(map(shares_a_rack, found))
+            assert sorted(replicas[0] for replicas in found) == [1, 2, 3, 4, 5, 6]
+        blind = [proposed(seed, "--disable-rack-aware") for seed in range(5)]
+        assert any(shares_a_rack(replicas) for found in blind for replicas in found)
+
+
+def veto(tp: TopicPartition, target: Sequence[int]) -> str | None:
+    return f"broker 3 takes no more than it has, not {tp}" if 3 in target else None
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_each_refused_partition_has_a_line_and_the_others_move(as_json: bool, tmp_path: Path) -> None:
+    file = plan(tmp_path, "t", {0: [1, 3], 1: [2, 1], 2: [3]})
+    with Controller(MemoryStore(), 1, Brokers(), hooks=Hooks(alter_policy=veto)) as controller:
+        controller.start()
+        for broker in (1, 2, 3):
+            controller.register_broker(BrokerRegistration(broker))
+        until(lambda: len(controller.describe().live_brokers) == 3)
+        new = NewTopic(-1, -1, [[1], [1], [1]])
+        controller.admin.create_topics({"t": new}).all().result(DEADLINE_S)
+        with Gateway(controller, cluster_id="kedge-under-test") as gateway:
+            run = commands_of(f"{gateway.address.host}:{gateway.address.port}")
+            done = run(MOVES, "--execute", FILE, file, *(["--json"] if as_json else []))
+            lines = [f"t-{p}: broker 3 takes no more than it has, not t-{p}" for p in (0, 2)]
+            assert (done.exit_code, done.stderr.splitlines()) == (1, ["Error reassigning partition(s):", *lines])
+            if as_json:
+                answer = json.loads(done.stdout)
+                assert answer["started"] == [{"topic": "t", "partition": 1}]
+                assert [(each["partition"], each["code"]) for each in answer["refused"]] == [(0, 44), (2, 44)]
+            listed = json.loads(run(MOVES, "--list").stdout)["partitions"]
+            assert [entry["partition"] for entry in listed] == [1]

@@ -7,6 +7,8 @@ import re
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -200,3 +202,32 @@ def test_a_file_that_cannot_be_written_at_the_end_is_one_line(tmp_path: Path) ->
     _, said = process.communicate(timeout=DEADLINE_S)
     why = "the last changes were not saved: No such file or directory"
     assert (process.returncode, said) == (2, f"kedge: memory:{folder / 'tree'}: {why}\n")
+
+
+def has_ipv6() -> bool:
+    """Whether something can listen on the loopback address of IPv6."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no loopback address of IPv6")
+def test_a_server_on_ipv6_is_found_in_a_list_of_servers() -> None:
+    with serving("--listen", "[::1]:0", "--status", "[::1]:0", "--topic", "orders:2:1") as at:
+        assert at["bootstrap"].startswith("[::1]:")
+        command = [
+            sys.executable,
+            "-m",
+            "kedge",
+            "kafka",
+            "topics",
+            "--bootstrap-server",
+            f"127.0.0.1:1,{at['bootstrap']}",
+            "--list",
+        ]
+        # In a process of its own: kafka-python leaves the socket to its collector that a server refused.
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "orders\n"), done.stderr

@@ -16,9 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kedge.testing import Cluster
 from tests.kit.waiting import until
 
-pytestmark = [
-    pytest.mark.slow,
-]
+pytestmark = [pytest.mark.slow, pytest.mark.checklist(268)]
 
 TIMEOUT_S: Final = 30
 

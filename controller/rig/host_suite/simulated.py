@@ -25,6 +25,7 @@ from ...simulated.copying import Copying
 from ...simulated.duties import Duties
 from ...simulated.network import Network
 from ...simulated.node import Asked, ControllerNode, ShutsDown
+from ...simulated.registration import Registration
 from ...simulated.timeline import Timeline
 from ..hosted.isr_calls import IsrUpdater
 from ..hosted.under_test import Ability, Contents, Held, HostUnderTest
@@ -69,8 +70,9 @@ class SimulatedBrokers(HostUnderTest):
             registration = BrokerRegistration(broker_id, leader_and_isr_version=self.leader_and_isr_version)
             broker = self._kind(registration, NodeClock(self.clock), is_strict=self._is_strict)
             self._brokers[broker_id] = broker
-            parts = (broker, self.clock, self._server, self._nodes, self._network, self._timeline)
-            self._duties[broker_id] = Duties(*parts, 5, LAG_MAX_MS, lambda _, __: None)
+            own = Registration(f"broker {broker_id}", broker.clock, self._server, self._timeline, 5)
+            parts = (self.clock, self._nodes, self._network, self._timeline, LAG_MAX_MS)
+            self._duties[broker_id] = Duties(broker, own, *parts, lambda _, __: None)
         return self
 
     def close(self) -> None:

@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from ....stores.base import StoreError
-from ...model.errors import DuplicateBrokerRegistration
 from ...model.requests import NewTopic
 from ...model.values import NO_LEADER, BrokerRegistration, Partition, Settings, TopicPartition
-from ...runtime.registrar import Registrar
 from ...simulated.broker import Life
 from ...simulated.clock import NodeClock, VirtualClock
+from ...simulated.registration import Registration
 from ...simulated.replica import Role
-from ...simulated.store import Connection, StoreClient
 from ..controller_mishaps import ControllerMishaps
 from ..controllers import Controllers
 from ..node import Node
@@ -33,6 +30,7 @@ from .under_test import Ability, HostUnderTest
 
 TICK_MS: Final = 10
 SESSION_S: Final = 1.0
+REGISTRATION_VERSION: Final = 5
 
 
 class HostRig(Controllers):
@@ -65,7 +63,8 @@ class HostRig(Controllers):
             host.use(self.isr_link.updater)
         self.committed.load(self.server)
         self.mishaps = ControllerMishaps(self)
-        self._registrars: dict[int, tuple[Registrar, Connection | StoreClient]] = {}
+        of_all = (NodeClock(clock), self.server, self.timeline, REGISTRATION_VERSION)
+        self._registrations = {b: Registration(f"broker {b}", *of_all) for b in brokers}
         parts = (self.server, self.network, self.settings, seed, lambda _, __: None)
         self.nodes = {node_id: Node(node_id, NodeClock(clock), *parts) for node_id in (101, 102)}
         for broker in brokers:
@@ -135,29 +134,17 @@ class HostRig(Controllers):
 
     def register(self, broker_id: int) -> None:
         """The broker is registered, under a new epoch."""
-        connection = self.server.connection()
-        registrar = Registrar(connection, NodeClock(self.clock), 5, SESSION_S)
-        self._registrars[broker_id] = (registrar, connection)
         version = self.host.leader_and_isr_version
-        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, leader_and_isr_version=version)
-        with self.server.speaking(f"broker {broker_id}"):
-            epoch = registrar.register(registration)
-        self.brokers[broker_id].registered(epoch)
-        self.timeline.say(f"broker {broker_id}", f"registered, epoch {epoch}")
+        broker = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, leader_and_isr_version=version)
+        self.brokers[broker_id].registered(self._registrations[broker_id].begin(broker))
 
     def unregister(self, broker_id: int, *, at_once: bool) -> None:
         """Its registration ends, at once or when its session has run out."""
-        registrar, connection = self._registrars.pop(broker_id)
-        for store in () if at_once else (connection, *connection.opened):
-            store.disconnect()
-        with self.server.speaking(f"broker {broker_id}"):
-            registrar.close()
-            connection.close()
+        self._registrations[broker_id].end(at_once=at_once)
 
     def expire(self, broker_id: int) -> None:
         """The server ends the session of a broker that lives."""
-        for store in self._registrars[broker_id][1].opened:
-            self.server.expire(store.session.session_id)
+        self._registrations[broker_id].expire()
 
     def kill(self, broker_id: int, *, at_once: bool) -> None:
         """The process ends. The host starts the next one at once, but that is not registered until `start`."""
@@ -186,8 +173,7 @@ class HostRig(Controllers):
 
     def replace_disk(self, broker_id: int) -> None:
         """An empty disk replaces the one that failed, perhaps by a restart of the broker."""
-        if broker_id in self._registrars:
-            self.unregister(broker_id, at_once=True)
+        self.unregister(broker_id, at_once=True)
         self._ended(broker_id)
         self.brokers[broker_id].disk_is_gone = False
         self.host.replace_disk(broker_id)
@@ -198,18 +184,9 @@ class HostRig(Controllers):
         self.isr_link.ended(broker_id)
 
     def _watch(self, broker: HostedBroker) -> None:
-        if broker.broker_id not in self._registrars:
-            return
-        registrar = self._registrars[broker.broker_id][0]
-        with self.server.speaking(f"broker {broker.broker_id}"):
-            try:
-                registrar.watch()
-            except (StoreError, DuplicateBrokerRegistration):
-                return
-        epoch = registrar.epoch_of(broker.broker_id)
-        if epoch is not None and epoch != broker.epoch:
+        epoch = self._registrations[broker.broker_id].renew(broker.broker_id, broker.epoch)
+        if epoch != broker.epoch:
             broker.registered(epoch)
-            self.timeline.say(f"broker {broker.broker_id}", f"registered again, epoch {epoch}")
 
     # --- isr
 

@@ -16,12 +16,16 @@ class InvariantBroken(AssertionError):
         self.number = number
 
 
-class Case:
-    """The state that all rules read. `committed` is replaced once the cluster was moved to another store."""
+class Rules:
+    """Rules about a rig and its committed state."""
 
-    def __init__(self, committed: CommittedTree, rig: Parts) -> None:
-        self.committed = committed
+    def __init__(self, rig: Parts) -> None:
         self.rig = rig
+
+    @property
+    def committed(self) -> CommittedTree:
+        """The content of the present store."""
+        return self.rig.committed
 
     def require(self, holds: object, number: int, what: str) -> None:
         """Raises InvariantBroken unless `holds`."""

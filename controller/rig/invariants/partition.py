@@ -11,17 +11,18 @@ from ...rules.leader_election import UNCLEAN
 from ...rules.reduction.configs import RETENTION_MS
 from ...simulated.replica import IsrAsked
 from ..committed import Change
-from .case import Case, words
+from ..parts import Parts
+from .case import Rules, words
 
 _STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
 _SKEW_MS_MAX: Final = 7_200_000  # between the clocks of controllers, which write the times
 
 
-class PartitionRules:
+class PartitionRules(Rules):
     """For all partitions; remembers the brokers that their leaders named."""
 
-    def __init__(self, case: Case) -> None:
-        self._case = case
+    def __init__(self, rig: Parts) -> None:
+        super().__init__(rig)
         self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> the brokers that its leader named
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
@@ -30,35 +31,32 @@ class PartitionRules:
 
     def is_unclean(self, tp: TopicPartition) -> bool:
         """Whether a leader that is not in sync may be elected there."""
-        own = self._case.committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
-        default = self._case.rig.settings.unclean_leader_election_enable or self._case.committed.unclean_default
+        own = self.committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
+        default = self.rig.settings.unclean_leader_election_enable or self.committed.unclean_default
         allowed = default if own is None else own == "true"
-        return allowed or tp in self._case.rig.operators.unclean_asked
+        return allowed or tp in self.rig.operators.unclean_asked
 
     def check(self, change: Change) -> None:
         """A change that a controller committed. Raises InvariantBroken."""
         tp, before, after = change.tp, change.before, change.after
         said = f"{tp}: {words(before)} -> {words(after)} by {change.by.sender}"
-        self._case.require(after.isr, 1, f"an empty isr: {said}")
-        nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self._case.committed.deleting else (NO_LEADER,)
-        self._case.require(after.leader in (*after.isr, *nobody), 1, f"the leader is not in the isr: {said}")
-        self._case.require(set(after.isr) <= set(after.members), 2, f"the isr is not within R and T: {said}")
+        self.require(after.isr, 1, f"an empty isr: {said}")
+        nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self.committed.deleting else (NO_LEADER,)
+        self.require(after.leader in (*after.isr, *nobody), 1, f"the leader is not in the isr: {said}")
+        self.require(set(after.isr) <= set(after.members), 2, f"the isr is not within R and T: {said}")
         if before is None:
-            topic = self._case.committed.topic(tp.topic)
+            topic = self.committed.topic(tp.topic)
             created = NO_EPOCH + 1 if topic is None else topic.created_epoch(tp.partition)
             # A later change in the same commit, such as a death, shows in its values.
             is_led = after.leader == after.replicas[0] and after.isr == after.replicas
             is_as_made = is_led and after.move is None and after.status_code == ONLINE
             fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
-            self._case.require(fits, 8, f"created with another leader epoch than {created}: {said}")
+            self.require(fits, 8, f"created with another leader epoch than {created}: {said}")
             return
         named = set(before.isr) | self.named.get(tp, {}).get(before.leader_epoch, set())
         if after.leader_recovery_state == 1 and self.is_unclean(tp):
             named |= set(after.isr)
-        if (
-            after.leader == LEADER_DURING_DELETE
-            and keys.state(tp.topic, tp.partition) in self._case.committed.found_blind
-        ):
+        if after.leader == LEADER_DURING_DELETE and keys.state(tp.topic, tp.partition) in self.committed.found_blind:
             named |= set(after.replicas)  # the deletion of an unreadable key writes R without a leader
         else:
             self._status(before, after, said)
@@ -70,44 +68,38 @@ class PartitionRules:
         was, now = before.status_code, after.status_code
         if was == OFFLINE:
             same = after.leader in {before.leader, LEADER_DURING_DELETE} and after.move is None
-            self._case.require(same, 8, f"offline, and elected or moved: {said}")
+            self.require(same, 8, f"offline, and elected or moved: {said}")
         if was == now:
             return
-        entry = self._case.committed.reductions_lately.get(before.topic, {}).get(before.partition)
-        self._case.require(
-            _STATUS.index(now) > _STATUS.index(was), 8, f"the status goes back from {was} to {now}: {said}"
-        )
-        self._case.require(entry is not None, 8, f"status {now} without a request: {said}")
-        self._case.require(
-            after.leader_epoch > before.leader_epoch, 8, f"status {now} under an old leader epoch: {said}"
-        )
+        entry = self.committed.reductions_lately.get(before.topic, {}).get(before.partition)
+        self.require(_STATUS.index(now) > _STATUS.index(was), 8, f"the status goes back from {was} to {now}: {said}")
+        self.require(entry is not None, 8, f"status {now} without a request: {said}")
+        self.require(after.leader_epoch > before.leader_epoch, 8, f"status {now} under an old leader epoch: {said}")
         if now == OFFLINE and entry is not None and not entry.immediate:
-            time_ms = self._case.rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
+            time_ms = self.rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
             is_over = time_ms >= self._retention_ms(before.topic)
-            self._case.require(
-                is_over or self._is_empty(before.tp), 8, f"offline after {time_ms} ms, not empty: {said}"
-            )
+            self.require(is_over or self._is_empty(before.tp), 8, f"offline after {time_ms} ms, not empty: {said}")
 
     def _retention_ms(self, topic: str) -> int:
         """The shortest recent one: a controller learns of a changed setting late."""
-        own = self._case.committed.retentions.get(topic, set())
-        return min(own | self._case.committed.retention_defaults | (set() if own else {RETENTION_MS}))
+        own = self.committed.retentions.get(topic, set())
+        return min(own | self.committed.retention_defaults | (set() if own else {RETENTION_MS}))
 
     def _is_empty(self, tp: TopicPartition) -> bool:
         """Whether no acknowledged record is lost with it."""
-        return self._case.rig.producers.acknowledged(tp) == 0
+        return self.rig.producers.acknowledged(tp) == 0
 
     def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
-        self._case.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
+        self.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
         if after.leader != before.leader:
-            self._case.require(after.leader_epoch > before.leader_epoch, 5, f"a new leader under an old epoch: {said}")
-        self._case.require(set(after.isr) <= named, 1, f"the isr gains brokers that no leader named: {said}")
+            self.require(after.leader_epoch > before.leader_epoch, 5, f"a new leader under an old epoch: {said}")
+        self.require(set(after.isr) <= named, 1, f"the isr gains brokers that no leader named: {said}")
         nobody = (NO_LEADER, LEADER_DURING_DELETE)
-        self._case.require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
+        self.require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
 
     def _membership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         gained = set(after.replicas) - set(before.replicas)
-        self._case.require(gained <= named, 4, f"R gains {sorted(gained)}, not in sync: {said}")
+        self.require(gained <= named, 4, f"R gains {sorted(gained)}, not in sync: {said}")
         lost = set(before.replicas) - set(after.replicas)
         if lost:
             grown = set(after.isr) if after.move is not None else set()
@@ -118,11 +110,11 @@ class PartitionRules:
                 and set(after.replicas) - set(target) <= grown
                 for target in self._targets(before)
             )
-            self._case.require(fits, 4, f"R loses {sorted(lost)} before the targets are in sync: {said}")
+            self.require(fits, 4, f"R loses {sorted(lost)} before the targets are in sync: {said}")
 
     def _targets(self, before: Partition) -> set[Replicas]:
         """The possible targets of the partition: what was requested, and the way back."""
-        targets = set(self._case.rig.asked_targets.get(before.tp, ()))
+        targets = set(self.rig.asked_targets.get(before.tp, ()))
         targets |= {before.replicas}
         if before.move is not None:
             targets |= {before.move.target, before.move.origin}
@@ -131,14 +123,10 @@ class PartitionRules:
     def _target(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         was, now = before.target_replicas, after.target_replicas
         if now is not None and now != was:
-            self._case.require(now in self._targets(before), 3, f"T {list(now)} without a request: {said}")
-            self._case.require(
-                after.leader_epoch > before.leader_epoch, 3, f"a new T under an old leader epoch: {said}"
-            )
+            self.require(now in self._targets(before), 3, f"T {list(now)} without a request: {said}")
+            self.require(after.leader_epoch > before.leader_epoch, 3, f"a new T under an old leader epoch: {said}")
         if was is not None and now is None:
-            self._case.require(
-                after.leader_epoch > before.leader_epoch, 3, f"T cleared under an old leader epoch: {said}"
-            )
+            self.require(after.leader_epoch > before.leader_epoch, 3, f"T cleared under an old leader epoch: {said}")
             grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # possible after a cancel
             if after.replicas == was not in {before.replicas, grown}:
-                self._case.require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")
+                self.require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")
