@@ -18,7 +18,6 @@ from ...stores.base import Depth, Entry
 from ...stores.checks import OP_BYTES_FIXED, parent
 from ..codec import BadValue, keys, notifications
 from ..model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
-from ..model.records import NotificationWorkedOff
 from ..model.values import TopicPartition
 from ..rules.foreign_writes import passed_over
 from .base import GONE, Content, Ground, KeyKind, at_of
@@ -73,16 +72,16 @@ class NotificationKeys(KeyKind):
             self.hinted[of] = None
         return []
 
-    def worked_off(self, record: NotificationWorkedOff) -> Iterator[str]:
-        """The commit that deletes the key was applied; what people hear of it."""
-        self._working.pop(record.key, None)
-        about = _about(record.key)
+    def worked_off(self, key: str, notes: Sequence[str], problem: str | None) -> Iterator[str]:
+        """The commit that deletes the key was applied. Yields the warnings."""
+        self._working.pop(key, None)
+        about = _about(key)
         self.ground.findings.good(about)
-        yield from (f"{record.key}: passed over: {note}" for note in record.notes)
-        if record.problem is not None:
-            said = f"{record.key} was removed, since it cannot be read: {record.problem}"
-            self.ground.findings.bad(about, said)
-            yield said
+        yield from (f"{key}: passed over: {note}" for note in notes)
+        if problem is not None:
+            warning = f"{key} was removed, since it cannot be read: {problem}"
+            self.ground.findings.bad(about, warning)
+            yield warning
 
     def cost_max(self, of: str) -> int:
         return OP_BYTES_FIXED + len(of)

@@ -22,7 +22,9 @@ from ..model.events import (
     ReplicaDied,
     ReplicasDied,
 )
-from ..model.records import (
+from ..model.values import NO_LEADER, Broker, DeleteIntent, Partition
+from ..model.view import ClusterView
+from ..records import (
     BrokerLeft,
     BrokerRegistered,
     DeathWorkedOff,
@@ -31,8 +33,6 @@ from ..model.records import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from ..model.values import NO_LEADER, Broker, DeleteIntent, Partition
-from ..model.view import ClusterView
 from .deletion import logs_due
 from .reduction.purge import purges_due
 

@@ -36,18 +36,7 @@ from ..model.events import (
     TopicLogsDue,
     refuse,
 )
-from ..model.records import (
-    BadKey,
-    DeletionKeyLost,
-    DeletionRefused,
-    ForeignChange,
-    KeyAdopted,
-    PartitionChanged,
-    Record,
-    StateKeyAdopted,
-    TopicDeleted,
-    TopicDeletionStarted,
-)
+from ..model.records import Record
 from ..model.values import (
     EPOCH_DURING_DELETE,
     HOLDERS_LEFT,
@@ -59,6 +48,17 @@ from ..model.values import (
     without_state,
 )
 from ..model.view import ClusterView
+from ..records import (
+    BadKey,
+    DeletionKeyLost,
+    DeletionRefused,
+    ForeignChange,
+    KeyAdopted,
+    PartitionChanged,
+    StateKeyAdopted,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
 from .completion import intend_deletion
 from .isr import told_by_key
 from .throttling.marks import unmarked

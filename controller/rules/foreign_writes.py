@@ -34,7 +34,10 @@ from ..model.events import (
     TopicKeyDue,
     TopicKeyRead,
 )
-from ..model.records import (
+from ..model.records import Record
+from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
+from ..model.view import ClusterView, is_alive, is_up
+from ..records import (
     BadKey,
     BrokerAskedAgain,
     BrokerConfigChanged,
@@ -47,13 +50,10 @@ from ..model.records import (
     NotificationWorkedOff,
     PartitionChanged,
     PartitionsAdded,
-    Record,
     StateKeyAdopted,
     TopicChanged,
     TopicFound,
 )
-from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
-from ..model.view import ClusterView, is_alive, is_up
 from . import deletion
 from .completion import change, drop_intents, is_void, kafka_move_due
 from .isr import told_by_key

@@ -26,9 +26,9 @@ from ..model.events import (
     refuse,
 )
 from ..model.plural import counted
-from ..model.records import BrokerForgotten, IntentDropped
 from ..model.values import DeleteIntent, Partition
 from ..model.view import ClusterView
+from ..records import BrokerForgotten, IntentDropped
 from .deletion import logs_due
 from .reduction.purge import purges_due
 

@@ -29,8 +29,12 @@ from ..model.events import (
     LegacyPlanDue,
 )
 from ..model.legacy import LegacyEntry, LegacyKey, LegacyName
-from ..model.records import (
+from ..model.records import Record
+from ..model.requests import ReassignmentAnswer
+from ..model.view import ClusterView
+from ..records import (
     COMPLETED,
+    DROPPED,
     KeyAdopted,
     LegacyEntryRemoved,
     LegacyKeyBroken,
@@ -39,13 +43,9 @@ from ..model.records import (
     LegacyKeyRewritten,
     LegacySubmitted,
     PartitionChanged,
-    Record,
 )
-from ..model.requests import ReassignmentAnswer
-from ..model.view import ClusterView
 from .reassignment import alter_reassignment
 
-DROPPED: Final = "dropped"
 LATER: Final = "a later request"
 
 

@@ -28,10 +28,10 @@ from ..model.errors import (
 )
 from ..model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
 from ..model.plural import counted
-from ..model.records import PartitionChanged
 from ..model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from ..model.values import Move, Partition, Replicas
 from ..model.view import ClusterView, is_alive, is_up
+from ..records import PartitionChanged
 from .completion import change, drop_intents
 from .leader_election import elect_first, is_gone_to_requests
 

@@ -63,7 +63,13 @@ class Room:
 
 
 _MODEL = ("kedge.controller.model",)
-_DECIDING = (*_MODEL, "kedge.controller.rules", "kedge.controller.state", "kedge.controller.machine")
+_DECIDING = (
+    *_MODEL,
+    "kedge.controller.records",
+    "kedge.controller.rules",
+    "kedge.controller.state",
+    "kedge.controller.machine",
+)
 _RUNTIME = (*_DECIDING, "kedge.controller.codec", "kedge.stores")
 _HOST = (*_RUNTIME, "kedge.controller.keys", "kedge.controller.runtime", "kedge.controller.admin")
 _AROUND = (*_HOST, "kedge.controller.host", "kedge.controller.metrics", "kedge.controller.quota")
@@ -103,7 +109,7 @@ ROOMS: Final = (
     ),
     Room(
         "kedge.controller.rules",
-        _MODEL,
+        (*_MODEL, "kedge.controller.records"),
         "a decision is a function of state and event; the state is seen through the protocol that model defines",
         third_party=("attrs",),
         pure=True,
@@ -130,8 +136,15 @@ ROOMS: Final = (
         pure=True,
     ),
     Room(
+        "kedge.controller.records",
+        (*_MODEL, "kedge.controller.codec", "kedge.controller.state"),
+        "what changed, and all that follows from its kind: in the state, in keys, in the journal, in publications",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
         "kedge.controller.machine",
-        (*_MODEL, "kedge.controller.rules", "kedge.controller.state"),
+        (*_MODEL, "kedge.controller.records", "kedge.controller.rules", "kedge.controller.state"),
         "one dispatch table from events to decisions; the simulation drives it without a runtime",
         third_party=("attrs",),
         pure=True,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from kedge.controller import records as r
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import RequestTimedOut
 from kedge.controller.model.values import Partition, Settings
 from kedge.controller.rules.takeover import deletion_goes_on

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.requests import ReassignmentAnswer, WaitingOn
 from kedge.controller.model.values import Move, Partition, Replicas

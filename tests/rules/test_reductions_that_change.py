@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import InvalidPartitions
 from kedge.controller.model.events import Decision
 from kedge.controller.model.records import KeyAt

@@ -20,7 +20,7 @@ from kedge.controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.controller.model.legacy import LegacyEntry
-from kedge.controller.model.records import KeyAt, LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
+from kedge.controller.model.records import KeyAt
 from kedge.controller.model.throttle_configs import LISTS, RATES
 from kedge.controller.model.throttles import (
     CONFIGS,
@@ -34,6 +34,7 @@ from kedge.controller.model.throttles import (
     bytes_max,
 )
 from kedge.controller.model.values import Partition, Topic, TopicPartition
+from kedge.controller.records import LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
 from kedge.controller.rules.throttling.plans import AT_ONCE_MAX, carry_out, plan_bytes
 from kedge.controller.rules.throttling.requests import alter_replicas, config_bytes
 from kedge.controller.state import apply

@@ -11,8 +11,8 @@ from hypothesis import given
 from kedge.controller.keys.base import Ground
 from kedge.controller.keys.states import StateKeys
 from kedge.controller.keys.table import KeyKinds
-from kedge.controller.model.records import PartitionChanged
 from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
+from kedge.controller.records import PartitionChanged
 from kedge.controller.runtime.writer import FIXED_BYTES, Writer
 from kedge.controller.state import ClusterState, DirtyKey, apply
 from kedge.stores import MemoryStore

@@ -11,9 +11,9 @@ import pytest
 from kedge.controller.keys.base import KeyKind
 from kedge.controller.keys.table import KINDS
 from kedge.controller.machine import RULES
+from kedge.controller.model.records import Record
 from kedge.controller.rig.node import Node
 from kedge.controller.runtime.deciding import RuleFailed
-from kedge.controller.state.tables import TABLE
 from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 
@@ -38,8 +38,8 @@ class Defects:
         self._chance, self._patch = random.Random(seed), patch
         for event, rule in RULES.items():
             self._patch.setitem(RULES, event, self._failing(event.__name__, rule))
-        for record, (do, dirty) in TABLE.items():
-            self._patch.setitem(TABLE, record, (self._failing(record.__name__, do), dirty))
+        for record in Record.__subclasses__():
+            self._patch.setattr(record, "apply", self._failing(record.__name__, record.apply))
         for kind in KINDS:
             for name in OF_KINDS:
                 if getattr(kind, name) is not getattr(KeyKind, name):

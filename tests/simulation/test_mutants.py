@@ -64,8 +64,8 @@ def sends_before_the_commit(patch: Patch) -> None:
     right = Batching.go_on
 
     def send_first(self: Batching) -> bool:
-        self._publisher._telling.tell(self.state.batch.log)  # noqa: SLF001
-        self._publisher._telling.dispatcher.send()  # noqa: SLF001
+        self._publisher.publish_records(self.state.batch.log)
+        self._publisher._dispatcher.send()  # noqa: SLF001
         return right(self)
 
     patch.setattr(Batching, "go_on", send_first)

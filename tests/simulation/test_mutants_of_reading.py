@@ -15,7 +15,8 @@ from kedge.controller.keys.brokers import RegistrationKeys
 from kedge.controller.keys.topic_load import TopicLoad
 from kedge.controller.machine import RULES
 from kedge.controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
-from kedge.controller.model.records import BadKey, BrokerRegistered
+from kedge.controller.model.records import Record
+from kedge.controller.records import BadKey, BrokerRegistered
 from kedge.controller.rig import InvariantBroken, NotInTime
 from kedge.controller.rig.server import write
 from kedge.controller.rules import foreign_writes, leader_election
@@ -23,8 +24,6 @@ from kedge.controller.runtime.committer import Committer, End, Result
 from kedge.controller.runtime.reconcile import Reconcile
 from kedge.controller.runtime.requests import Builder
 from kedge.controller.state import ClusterState
-from kedge.controller.state.tables import TABLE
-from kedge.controller.state.tables.kinds import no_keys, nothing
 from kedge.stores.base import Changed, Put, Resync
 from kedge.stores.faults import LoseReply, at_commit
 from kedge.stores.memory import MemoryStore
@@ -96,7 +95,7 @@ def misses_deaths(patch: Patch) -> None:
 def takes_the_unreadable_for_new(patch: Patch) -> None:
     """A partition whose state key cannot be read is one without a state: it gets its first leader."""
     patch.setattr(ClusterState, "load_problem", lambda *_: None)
-    patch.setitem(TABLE, BadKey, (nothing, no_keys))
+    patch.setattr(BadKey, "apply", Record.apply)
     due = leader_election.partition_due
     right = TopicLoad._add_topic  # noqa: SLF001
 

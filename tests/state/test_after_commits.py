@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.throttles import ConfigMark, MarkKey, OwnerMark

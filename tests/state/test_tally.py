@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
-from kedge.controller.model.records import (
-    KeyVersions,
-    PartitionChanged,
-    PartitionPurged,
-    Record,
-    ReplicaDeleted,
-)
+from kedge.controller.model.records import KeyVersions, Record
 from kedge.controller.model.values import (
     LEADER_DURING_DELETE,
     NO_EPOCH,
@@ -26,6 +20,7 @@ from kedge.controller.model.values import (
     Partition,
     Topic,
 )
+from kedge.controller.records import PartitionChanged, PartitionPurged, ReplicaDeleted
 from kedge.controller.state import ClusterState, apply, apply_all, start_batch, undo_to
 from kedge.controller.state.columns import PartitionColumns, Rows
 from kedge.controller.state.tally import Tally

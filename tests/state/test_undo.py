@@ -6,12 +6,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, example, given
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.config_requests import AlterConfigOp
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.records import KeyAt, KeyVersion
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.throttles import CommitLimits, ThrottlePlan
 from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
@@ -48,8 +49,8 @@ def events(draw: st.DrawFn) -> e.Event:
     common = (1000, False, draw(st.booleans()), CommitLimits(draw(st.sampled_from([2, 1000])), 1_000_000))
     whose = draw(st.sampled_from(["1", "<default>"]))
 
-    def at(path: str) -> r.KeyAt:
-        return r.KeyAt(path, draw(st.integers(0, 2)))
+    def at(path: str) -> KeyAt:
+        return KeyAt(path, draw(st.integers(0, 2)))
 
     kinds = [
         e.AlterReassignment(1000, *name, draw(st.one_of(LISTS, st.none())), force=draw(st.booleans())),
@@ -70,7 +71,7 @@ def events(draw: st.DrawFn) -> e.Event:
         e.IntentsDue(1000, broker),
         e.KafkaMoveFound(1000, *name, draw(LISTS), draw(LISTS), draw(LISTS)),
         e.StrayIsrFound(1000, *name),
-        e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, r.KeyVersion(9, 9)),
+        e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, KeyVersion(9, 9)),
         e.DeleteTopic(1000, name[0]),
         e.ReassignPartitions(*common, (e.NamedTarget(*name, draw(LISTS)),), draw(st.sampled_from([None, 5000]))),
         e.AlterThrottledRates(*common, ((broker, 5000, epoch),), "replication"),
@@ -80,7 +81,7 @@ def events(draw: st.DrawFn) -> e.Event:
         e.ThrottleDue(1000, "topics", name[0]),
         e.ThrottlePlanDue(1000, ThrottlePlan({}, common[-1]), is_refused=draw(st.booleans())),
         e.DeletionKeyRead(1000, name[0], at(keys.delete_topic(name[0]))),
-        e.StateKeyRead(1000, *name, None, "broken", r.KeyVersion(8, 8)),
+        e.StateKeyRead(1000, *name, None, "broken", KeyVersion(8, 8)),
         e.TopicDeletionDue(1000, name[0]),
         e.PartitionDeletionDue(1000, *name),
         e.TopicLogsDue(1000, name[0]),
@@ -211,7 +212,7 @@ def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
 ) -> None:
     """Rows, indexes, moves, disks, names: as they were; also when a topic of the same name was made since."""
     state = planted().state
-    readable = e.DeletionKeyRead(1000, "a", r.KeyAt(keys.delete_topic("a"), 0))  # else it could not be deleted
+    readable = e.DeletionKeyRead(1000, "a", KeyAt(keys.delete_topic("a"), 0))  # else it could not be deleted
     for event in [*before, readable, e.DiskReported(1000, "a", 0, 2, gone=True), e.DeleteTopic(1000, "a")]:
         step(state, event)
     assume(state.is_deleting("a"))  # not while its key cannot be read

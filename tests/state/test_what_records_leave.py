@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
 from kedge.controller.model.records import KeyVersion, KeyVersions
 from kedge.controller.model.throttles import ConfigMark, MarkKey, OwnerMark
 from kedge.controller.model.values import Move, Partition, Topic

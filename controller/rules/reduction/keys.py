@@ -18,15 +18,10 @@ from ...model.events import (
     ReductionKeyRead,
     RetirementDue,
 )
-from ...model.records import (
-    ForeignChange,
-    KeyAdopted,
-    Record,
-    ReductionChanged,
-    ReductionRefused,
-)
+from ...model.records import Record
 from ...model.reductions import Retirement, Retirements
 from ...model.view import ClusterView
+from ...records import ForeignChange, KeyAdopted, ReductionChanged, ReductionRefused
 from .configs import disabled
 from .requests import INTERNAL, check_size, check_tail
 

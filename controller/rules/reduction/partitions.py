@@ -8,10 +8,10 @@ A partition without a state key was never led. There is nothing to read in it, s
 from __future__ import annotations
 
 from ...model.events import Decision, PurgeDue, RetirementDue, RetirementOver
-from ...model.records import PartitionChanged
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement
 from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
 from ...model.view import ClusterView
+from ...records import PartitionChanged
 from ..completion import intend_deletion
 from ..deletion import split_holders
 from .configs import retention_ms

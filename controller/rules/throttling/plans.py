@@ -29,11 +29,12 @@ from ...model.events import (
     refuse,
 )
 from ...model.legacy import LegacyEntry
-from ...model.records import LegacyPlanWritten, Record, ThrottleChanged, ThrottlePlanRuns
+from ...model.records import Record
 from ...model.requests import ReassignmentAnswer
 from ...model.throttles import KINDS, CommitLimits, MarkKind, OwnerMark, ThrottlePlan, listed
 from ...model.values import TopicPartition
 from ...model.view import ClusterView
+from ...records import LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
 from ..reassignment import alter_reassignment
 from .due import ended_due, is_going
 from .marks import is_unread, marked, unwanted, wanted
