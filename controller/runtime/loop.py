@@ -163,7 +163,7 @@ class Loop:
         """Resign, so that the next controller is elected at once. The loop is not driven any more."""
         self._is_closed = True
         if self.term is not None:
-            in_flight = self.term.is_waiting_for_store
+            in_flight = self.term.ready is not None
             self._drop("closed")
             if not in_flight:
                 self._give_up_leadership()
@@ -186,8 +186,6 @@ class Loop:
         try:
             worked = self._step(timeout_s)
             self.services.notices.send()
-            if worked:
-                self.services.measures.publish()
         except Exception as error:
             self.findings[DEFECT] = f"{type(error).__name__}: {error}"
             self.lose("a pass of the loop failed")  # the next term loads everything again
@@ -208,9 +206,9 @@ class Loop:
 
     def _wait_s(self, timeout_s: float) -> float:
         term = self.term
-        if self._lost is not None or (term is not None and term.work.is_ready() and not term.is_waiting_for_store):
+        if self._lost is not None or (term is not None and term.work.is_ready() and term.ready is None):
             return 0.0
-        if term is not None and term.is_waiting_for_store:
+        if term is not None and term.ready is not None:
             return min(timeout_s, STORE_RETRY_S)
         due_ms = self._stand_at_ms if term is None else term.next_due_ms()
         if due_ms is None:

@@ -16,10 +16,11 @@ from ..model.events import LATER, Decision
 from ..model.records import Record
 from ..model.values import Broker, DeleteIntent, Partition
 from ..records import PartitionChanged
-from ..state import Batch, ClusterState, DirtyKey
+from ..state import ClusterState
 from .dispatcher import Dispatcher
 from .jobs import Job
 from .journal import Decided
+from .ready import Ready
 from .reconcile import Reconcile
 from .replies import Reply
 from .services import Services
@@ -41,17 +42,16 @@ class Publisher:
         self._timers = timers
         self._touched: dict[int, bool] = {}  # by number; True: its replicas get a request, not only metadata
 
-    def publish(
-        self, batch: Batch, dirty_keys: Iterable[DirtyKey], decided: Sequence[tuple[Job, Decision]], seq: int
-    ) -> None:
-        """Publish a commit; `dirty_keys`: the keys that it wrote."""
+    def publish(self, ready: Ready) -> None:
+        """Publish a batch, and answer its callers."""
+        batch = ready.batch
         if batch.log:
-            self._write_journal(decided, seq)
-            self._timers.topics_written(dirty_keys)
+            self._write_journal(ready)
+            self._timers.topics_written(ready.dirty_keys)
             late = [t for t in batch.late_topics if ("topic", t) not in batch.dirty_keys]
             self._timers.topics_late(late, self._services.elapsed_ms())
             self.publish_records(batch.log)
-        self._answer(decided)
+        self._answer(ready.decided)
 
     def publish_records(self, log: Iterable[tuple[Record, Any, object]]) -> None:
         """Publish the records of a commit, with their tokens."""
@@ -60,15 +60,15 @@ class Publisher:
             record.publish(self, token)
         self._dispatcher.partitions_changed(self._touched)
 
-    def _write_journal(self, decided: Sequence[tuple[Job, Decision]], seq: int) -> None:
+    def _write_journal(self, ready: Ready) -> None:
         journal = self._services.journal
         if journal.is_kept:
             rows = [
                 Decided(decision.records, job.cause, job.request, self._bytes_copied(decision))
-                for job, decision in decided
+                for job, decision in ready.decided
                 if decision.records
             ]
-            journal.commit(seq, self._services.clock.now_ms(), rows, self.state.partition_epoch)
+            journal.commit(ready.seq, self._services.clock.now_ms(), rows, self.state.partition_epoch)
 
     def _bytes_copied(self, decision: Decision) -> int | None:
         """The bytes of the replicas that a move added, as their brokers reported them; None if no move ends."""

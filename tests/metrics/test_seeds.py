@@ -23,7 +23,7 @@ def recounted(rig: Rig) -> int:
         found = Tally.of(term.state.rows).as_dict()
         assert term.state.tally is not None
         assert term.state.tally.as_dict() == found
-        if not term.is_waiting_for_store and term.counts.tally is not None:
+        if term.ready is None and term.counts.tally is not None:
             assert term.counts.tally.as_dict() == found
     return sum(term is not None for term in terms)
 

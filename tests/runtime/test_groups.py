@@ -7,8 +7,8 @@ from collections import Counter
 import pytest
 
 from kedge.controller.model.events import DeathDone, Group, ReplicaDied
-from kedge.controller.runtime.batching import Batching
 from kedge.controller.runtime.jobs import Job, Parts, jobs_of
+from kedge.controller.runtime.term import Term
 from tests.runtime.world import Cluster
 from tests.verify.explore import run_seed
 
@@ -60,11 +60,11 @@ def test_a_group_without_parts_ends_at_once() -> None:
 def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     """After every batch what is left of each group is held against what waits. Gives the groups that were seen."""
     seen: set[int] = set()
-    gather = Batching.gather
+    decide = Term._decide  # noqa: SLF001
 
-    def held(batching: Batching) -> None:
-        gather(batching)
-        work = batching.work
+    def held(term: Term) -> None:
+        decide(term)
+        work = term.work
         waiting: list[Job] = [*work.first, *work.fresh, *work.expanded, *work.delayed]
         left = Counter(id(parts) for job in waiting for parts in job.part_of)
         known: dict[int, Parts] = {id(parts): parts for job in waiting for parts in job.part_of}
@@ -72,7 +72,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> set[int]:
         assert {name: parts.left for name, parts in known.items()} == {name: left[name] for name in known}
         seen.update(known)
 
-    monkeypatch.setattr(Batching, "gather", held)
+    monkeypatch.setattr(Term, "_decide", held)
     return seen
 
 

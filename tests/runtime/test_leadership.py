@@ -214,7 +214,7 @@ def test_a_defect_ends_the_term_and_not_the_controller() -> None:
 
     term = cluster.controller._loop.term  # noqa: SLF001 - no input is known that does this
     assert term is not None
-    term._batching._publisher.publish = broken  # type: ignore[method-assign,assignment]  # noqa: SLF001
+    term._publisher.publish = broken  # type: ignore[method-assign,assignment]  # noqa: SLF001
     with pytest.raises(ZeroDivisionError):
         cluster.run()
     assert isinstance(future.exception(0), NotController)

@@ -13,7 +13,7 @@ from kedge.controller.keys.table import KINDS
 from kedge.controller.machine import RULES
 from kedge.controller.model.records import Record
 from kedge.controller.rig.node import Node
-from kedge.controller.runtime.deciding import RuleFailed
+from kedge.controller.runtime.ready import RuleFailed
 from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 
