@@ -69,7 +69,7 @@ class NotificationKeys(KeyKind):
         """They were put again, or removed: what they say now is worked off by itself."""
         for of in ofs:
             self._working.pop(of, None)
-            self.hinted[of] = None
+            self.ground.hint(of)
         return []
 
     def worked_off(self, key: str, notes: Sequence[str], problem: str | None) -> Iterator[str]:

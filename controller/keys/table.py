@@ -50,12 +50,14 @@ K = TypeVar("K", bound=KeyKind)
 
 
 class KeyKinds:
-    """The kinds of one term. `by_word`: by the first word of a dirty key."""
+    """The kinds of one term. `by_word`: by the first word of a dirty key. `has_hints`: whether something may have to be
+    read again; most passes have nothing to read."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
         self.by_word: Mapping[str, KeyKind] = {kind.dirty: kind(ground) for kind in KINDS}
         ground.hint = self.hint
+        self.has_hints = True
 
     def __iter__(self) -> Iterator[KeyKind]:
         return iter(self.by_word.values())
@@ -76,6 +78,7 @@ class KeyKinds:
         )
         if word is not None:
             self.by_word[word].hinted[path] = None
+            self.has_hints = True
 
     def altered(self, paths: Iterable[str], now_ms: int) -> set[str]:
         """Those of `paths`, all of keys of configs, that differ now from what the state knows."""

@@ -87,6 +87,7 @@ class Dispatcher:
         self._log = array("Q")  # numbers of partitions whose metadata changed, in order
         self._log_from = 0  # position of its first entry
         self._stopped: dict[int, PartitionMetadata] = {}  # for partitions in the log that end: their last metadata
+        self._next_ms = 0  # no broker is due before, in `elapsed_ms`; 0: not known
         self.findings: dict[str, str] = {}
 
     # --- marking dirty
@@ -110,12 +111,14 @@ class Dispatcher:
         self._peers_changed()
 
     def _peers_changed(self) -> None:
+        self._next_ms = 0
         for lane in self._lanes.values():
             lane.peers = True
 
     def partitions_changed(self, touched: Mapping[int, bool]) -> None:
         """Mark the committed changes of partitions (by number): as metadata, and, where the value is True, for their
         replicas. Partitions that no longer exist are skipped."""
+        self._next_ms = 0
         rows, log = self._state.rows, self._log
         dirty = {broker: lane.dirty for broker, lane in self._lanes.items()}
         for number, to_members in touched.items():
@@ -133,6 +136,7 @@ class Dispatcher:
 
     def purged(self, number: int, partition: Partition) -> None:
         """A reduction removed the partition: all brokers are informed."""
+        self._next_ms = 0
         if partition.has_state:
             self._log.append(number)
             self._stopped[number] = requests.metadata_of_purged(self._state, number, partition)
@@ -152,6 +156,7 @@ class Dispatcher:
 
     def intended(self, intents: Iterable[DeleteIntent]) -> None:
         """Add delete intents for brokers. An older intent for the same replica was dropped."""
+        self._next_ms = 0
         lanes = self._lanes
         for intent in intents:
             lane = lanes.get(intent.broker)
@@ -177,12 +182,14 @@ class Dispatcher:
 
     def ask_again(self, broker_id: int) -> None:
         """Send a broker all its partitions again; its answer names those whose disk failed."""
+        self._next_ms = 0
         lane = self._lanes.get(broker_id)
         if lane is not None:
             lane.dirty |= dict.fromkeys(self._state.numbers_on(broker_id))
 
     def everything_readable(self) -> None:
         """No key is unreadable any more: send the `full` requests that were withheld."""
+        self._next_ms = 0
         for lane in self._lanes.values():
             lane.full = lane.metadata_full = True
 
@@ -191,12 +198,12 @@ class Dispatcher:
     def send(self) -> int:
         """Start a round for each dirty broker without a running one; return how many."""
         now_ms = elapsed_ms(self._clock)
-        due = [
-            broker_id
-            for broker_id in sorted(self._lanes)
-            if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
-        ]
+        if now_ms < self._next_ms:
+            return 0
+        times = {broker: self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy}
+        due = sorted(broker_id for broker_id, due_ms in times.items() if due_ms <= now_ms)
         if not due:
+            self._next_ms = min(times.values(), default=_NEVER)
             return 0
         builder = requests.Builder(self._state, self._unheard, self._stopped)
         for broker_id in due:
@@ -217,8 +224,10 @@ class Dispatcher:
 
     def next_due_ms(self) -> int | None:
         """When the next broker may be tried again, in `elapsed_ms`; None if none is waiting."""
-        waiting = (self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy)
-        return min((due_ms for due_ms in waiting if due_ms != _NEVER), default=None)
+        if not self._next_ms:
+            waiting = (self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy)
+            self._next_ms = min(waiting, default=_NEVER)
+        return None if self._next_ms == _NEVER else self._next_ms
 
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
@@ -286,6 +295,7 @@ class Dispatcher:
     def returned(self, sending: object) -> list[Event]:
         """Process the result of a round: what was not delivered becomes dirty; return the events from its answers."""
         assert isinstance(sending, Round)
+        self._next_ms = 0
         broker_id = sending.broker.broker_id
         if self._busy.get(broker_id) is not sending:
             return []  # of a former term

@@ -39,7 +39,7 @@ class Reconcile:
 
     def next_due_ms(self, elapsed_ms: int) -> int | None:
         """When to read without a new hint, in `elapsed_ms`; at once if a commit requires it."""
-        if self.registrations.is_due or any(kind.hinted for kind in self.kinds):
+        if self.registrations.is_due or self.kinds.has_hints:
             return elapsed_ms
         times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
@@ -63,11 +63,13 @@ class Reconcile:
         if self._has_to_recheck and elapsed_ms >= self._recheck_ms:
             self._recheck()
             self._recheck_ms = elapsed_ms + RECHECK_MS
-        for kind in self.kinds:
-            if kind.hinted:
-                events = kind.look(kind.hinted, now_ms)
-                kind.hinted = {}
-                yield events
+        if self.kinds.has_hints:
+            for kind in self.kinds:
+                if kind.hinted:
+                    events = kind.look(kind.hinted, now_ms)
+                    kind.hinted = {}
+                    yield events
+            self.kinds.has_hints = any(kind.hinted for kind in self.kinds)  # of a kind that was read before
         yield self.registrations.due(now_ms)
         yield self._legacy.due(now_ms, elapsed_ms, are_all_admitted=self.registrations.are_all_admitted)
 

@@ -199,8 +199,8 @@ class Term:
             self.reconcile.hint(item.event)
         elif isinstance(item, Sent):
             self._measure(item.outcome)
-            events = self.dispatcher.returned(item.outcome)
-            self.work.expand(Job(event, cause="broker answered") for event in events)
+            if events := self.dispatcher.returned(item.outcome):
+                self.work.expand(Job(event, cause="broker answered") for event in events)
         elif isinstance(item, Query):
             self._queries.append(item)
         elif isinstance(item, Request):
@@ -218,14 +218,17 @@ class Term:
         self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms, elapsed_ms)
         self.work.wake_delayed(elapsed_ms)
         events = self._timers.due(now_ms, elapsed_ms)
-        self.work.expand(Job(event, cause=_cause(event)) for event in events)
+        if events:
+            self.work.expand(Job(event, cause=_cause(event)) for event in events)
         if self._look_again_ms is not None and elapsed_ms < self._look_again_ms:
             return bool(events)
         waiting = len(self.work.first)
         try:
-            self._found(self._decider.release_held(elapsed_ms, self._committer.next_seq))
+            if released := self._decider.release_held(elapsed_ms, self._committer.next_seq):
+                self._found(released)
             for found in self.reconcile.look(now_ms, elapsed_ms):
-                self._found(found)
+                if found:
+                    self._found(found)
         except StoreError as error:
             self.findings["store"] = str(error)
             self._look_again_ms = elapsed_ms + LOOK_AGAIN_MS
