@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import attrs
 
 
-@attrs.frozen
+@attrs.define
 class Record:
     """Root of all records. `EVENTS`: the events of its lines in the journal; empty for bookkeeping of the loop."""
 

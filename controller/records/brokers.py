@@ -15,7 +15,7 @@ from .line import LineContext
 from .publication import Publication
 
 
-@attrs.frozen
+@attrs.define
 class BrokerForgotten(Record):
     """A broker will never return, and nothing waits for it. Its key under /kedge/brokers is deleted, in a commit that
     fails if the broker is registered."""
@@ -37,7 +37,7 @@ class BrokerForgotten(Record):
         to.forgotten(self.broker_id)
 
 
-@attrs.frozen
+@attrs.define
 class BrokerRegistered(Record):
     """A broker was admitted, or its endpoints or rack changed. `before`: its former registration, None if not live."""
 
@@ -69,7 +69,7 @@ class BrokerRegistered(Record):
         to.read_registrations()
 
 
-@attrs.frozen
+@attrs.define
 class BrokerLeft(Record):
     """The registration of a live broker ended. Its partitions are decided one by one, until DeathWorkedOff."""
 
@@ -93,7 +93,7 @@ class BrokerLeft(Record):
         to.read_registrations()
 
 
-@attrs.frozen
+@attrs.define
 class BrokerShutsDown(Record):
     """A live broker is about to leave and gets nothing new. Kept in memory only; ends with its registration. Its
     consequences have lines in the journal."""
@@ -105,7 +105,7 @@ class BrokerShutsDown(Record):
         state.batch.put(state.shutting_down, self.broker_id, self.epoch)
 
 
-@attrs.frozen
+@attrs.define
 class DeathWorkedOff(Record):
     """All partitions of a dead broker were decided: it may register again. Not in the journal."""
 
@@ -119,7 +119,7 @@ class DeathWorkedOff(Record):
         to.read_registrations()
 
 
-@attrs.frozen
+@attrs.define
 class RegistrationUnread(Record):
     """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`. Kept
     in memory only."""
@@ -131,7 +131,7 @@ class RegistrationUnread(Record):
         state.batch.put(state.unread, self.broker_id, self.epoch)
 
 
-@attrs.frozen
+@attrs.define
 class RegistrationKnown(Record):
     """The registration of such a broker can be read, or is gone. `epoch`: as in RegistrationUnread. `died`: the epoch
     whose partitions must be handled as those of a dead broker; None if the broker is unchanged."""
@@ -146,7 +146,7 @@ class RegistrationKnown(Record):
             state.batch.put(state.dying, self.broker_id, self.died)
 
 
-@attrs.frozen
+@attrs.define
 class DiskGone(Record):
     """A broker reported that its disk for a partition failed, or works again. Kept in memory only; its consequences
     have lines in the journal."""
@@ -167,7 +167,7 @@ class DiskGone(Record):
         to.partition(token, must_obey=False)
 
 
-@attrs.frozen
+@attrs.define
 class BrokerAskedAgain(Record):
     """A broker reports a change of its disks: it is sent all its partitions again, and its answer names those that
     failed. Not in the journal."""
@@ -181,7 +181,7 @@ class BrokerAskedAgain(Record):
 # --- intents
 
 
-@attrs.frozen
+@attrs.define
 class DeleteIntended(Record):
     """A removed replica has to be deleted by its broker; durable in the same commit."""
 
@@ -203,7 +203,7 @@ class DeleteIntended(Record):
         to.intended(self.intent)
 
 
-@attrs.frozen
+@attrs.define
 class ReplicaDeleted(Record):
     """The broker acknowledged the deletion."""
 
@@ -224,7 +224,7 @@ class ReplicaDeleted(Record):
         to.forget_reports(self.intent.topic, self.intent.partition, (self.intent.broker,))
 
 
-@attrs.frozen
+@attrs.define
 class IntentDropped(Record):
     """An intent became void, since its broker is a member of the partition again, or is being `forgotten`. The latter
     commits only if the broker is not registered."""
@@ -250,7 +250,7 @@ class IntentDropped(Record):
             to.forget_reports(self.intent.topic, self.intent.partition, (self.intent.broker,))
 
 
-@attrs.frozen
+@attrs.define
 class IntentsKeyEmptied(Record):
     """A key of intents has no open intent: it is deleted. Not in the journal."""
 

@@ -16,7 +16,7 @@ from .line import LineContext
 from .publication import Publication
 
 
-@attrs.frozen
+@attrs.define
 class ConfigChanged(Record):
     """The config key of a topic was read and differs: `after`."""
 
@@ -38,7 +38,7 @@ class ConfigChanged(Record):
             to.configs(TOPICS, self.topic, self.after)
 
 
-@attrs.frozen
+@attrs.define
 class BrokerConfigChanged(Record):
     """`/config/brokers/<name>` was read and differs: `after`. In the journal: ConfigChanged."""
 
@@ -64,7 +64,7 @@ class BrokerConfigChanged(Record):
             to.configs(BROKERS, self.name, self.after)
 
 
-@attrs.frozen
+@attrs.define
 class ConfigsAltered(Record):
     """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes its key
     and a notification below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
@@ -103,7 +103,7 @@ class ConfigsAltered(Record):
         to.configs(self.entity.kind, self.entity.name, self.after)
 
 
-@attrs.frozen
+@attrs.define
 class ChangePurged(Record):
     """A notification of changed configs is deleted, since its readers had enough time. `key`: its path. Not in the
     journal."""

@@ -13,7 +13,7 @@ from .line import LineContext
 from .publication import Publication
 
 
-@attrs.frozen
+@attrs.define
 class KeyAdopted(Record):
     """The controller uses the content that it read from a key, and the version of the key. Other records of the same
     Decision hold the content. Not in the journal."""
@@ -26,7 +26,7 @@ class KeyAdopted(Record):
         versions.put(at.path, at.version)
 
 
-@attrs.frozen
+@attrs.define
 class StateKeyAdopted(Record):
     """As KeyAdopted, of the state key of a partition. Not in the journal."""
 
@@ -41,7 +41,7 @@ class StateKeyAdopted(Record):
         state.put_state_version(self.topic, number, at.version, at.generation)
 
 
-@attrs.frozen
+@attrs.define
 class ForeignChange(Record):
     """Another program wrote a key of this controller; `detail` says what was accepted and what is overwritten. The key
     is written again (`is_rewritten`), unless another record does so."""
@@ -72,7 +72,7 @@ class ForeignChange(Record):
                 to.partition(number, must_obey=True)
 
 
-@attrs.frozen
+@attrs.define
 class BadKey(Record):
     """The key of a partition (partition None: of a topic) cannot be read: `problem`. None: it can be read again, and
     `before` is the former problem."""

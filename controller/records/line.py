@@ -16,7 +16,7 @@ from ..codec.journal_text import topic, why
 from ..model.values import Partition
 
 
-@attrs.frozen
+@attrs.define
 class LineContext:
     """`topic_id`: of a topic by its name, None if it no longer exists. `partition_epoch`: of a partition after the
     commit. `bytes_copied`: by the move that ends here, None if unknown."""

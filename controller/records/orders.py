@@ -19,7 +19,7 @@ DROPPED: Final = "dropped"
 """The cause of a removed entry that was never begun."""
 
 
-@attrs.frozen
+@attrs.define
 class LegacySubmitted(Record):
     """A client wrote a plan to the legacy key, and it was read: the controller owns its content from now on."""
 
@@ -34,7 +34,7 @@ class LegacySubmitted(Record):
         yield _line(context, "LegacySubmitted", "entries", len(self.after.entries))
 
 
-@attrs.frozen
+@attrs.define
 class LegacyPlanWritten(Record):
     """The moves of a request are in the legacy key, which was absent. In the journal: LegacySubmitted."""
 
@@ -54,7 +54,7 @@ class LegacyPlanWritten(Record):
         yield _line(context, "LegacySubmitted", "entries", len(self.entries))
 
 
-@attrs.frozen
+@attrs.define
 class LegacyEntryRemoved(Record):
     """An entry of the legacy key is no longer in force: its move ended, a later request replaced it, or it was dropped
     (`reason`). `at_once`: this commit writes the key; otherwise a later one does."""
@@ -83,7 +83,7 @@ class LegacyEntryRemoved(Record):
             to.warn(f"dropped from the legacy key: {self.entry.topic!r:.300}-{self.entry.partition}: {self.reason}")
 
 
-@attrs.frozen
+@attrs.define
 class LegacyKeyRewritten(Record):
     """The legacy key is written again with the entries in force. Not in the journal."""
 
@@ -91,7 +91,7 @@ class LegacyKeyRewritten(Record):
         return (LEGACY,)
 
 
-@attrs.frozen
+@attrs.define
 class LegacyKeyRemoved(Record):
     """The legacy key is deleted, with its last entry or because it cannot be read."""
 
@@ -107,7 +107,7 @@ class LegacyKeyRemoved(Record):
         yield context.line("LegacyKeyRemoved")
 
 
-@attrs.frozen
+@attrs.define
 class LegacyKeyChanged(Record):
     """Another program wrote or deleted the legacy key, which the controller owns: it is written or deleted again. In
     the journal: ForeignChange."""
@@ -130,7 +130,7 @@ class LegacyKeyChanged(Record):
         to.warn(f"the legacy key: {self.detail}")
 
 
-@attrs.frozen
+@attrs.define
 class LegacyKeyBroken(Record):
     """The legacy key cannot be read, or (`after` is absent) another program removed an unreadable one. In the journal:
     BadKey."""
@@ -153,7 +153,7 @@ class LegacyKeyBroken(Record):
             to.warn(f"the legacy key cannot be read: {self.after.problem}")
 
 
-@attrs.frozen
+@attrs.define
 class NotificationWorkedOff(Record):
     """A notification was processed; its key is deleted if it is still as it was read. `notes`: what was skipped, and
     why. `problem`: why it could not be read. In the journal: KeysRewritten or BadKey."""

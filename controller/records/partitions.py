@@ -34,7 +34,7 @@ class Step(NamedTuple):
     cause: str | None
 
 
-@attrs.frozen
+@attrs.define
 class PartitionChanged(Record):
     """A partition changed from `before` to `after`. `cause`: of the first part, None: that of the Decision.
 

@@ -17,7 +17,7 @@ from .line import LineContext
 from .publication import Publication
 
 
-@attrs.frozen
+@attrs.define
 class PartitionPurged(Record):
     """All logs of an offline partition, the last of its topic, are deleted, and so are its keys; it was `before`."""
 
@@ -47,7 +47,7 @@ class PartitionPurged(Record):
         to.purged(token, self.before)
 
 
-@attrs.frozen
+@attrs.define
 class ReductionChanged(Record):
     """A reduction has the entries `after` (if empty, its key is deleted). `is_written`: the key is not written now.
     `gone`: partitions that a former controller purged, perhaps without notifying its host. `extra`: unknown fields that
@@ -77,7 +77,7 @@ class ReductionChanged(Record):
             to.purged_before(self.topic, partition)
 
 
-@attrs.frozen
+@attrs.define
 class ReductionRefused(Record):
     """The key of a reduction is deleted, because it asks for something impossible or cannot be read. In the journal:
     ForeignChange."""

@@ -19,7 +19,7 @@ ThrottleEvent: TypeAlias = Literal["", "ThrottleSet", "ThrottleRemoved", "Thrott
 """The event in the journal. Empty: none, since only the mark changed."""
 
 
-@attrs.frozen
+@attrs.define
 class ThrottleChanged(ConfigsAltered):
     """The mark of a topic or broker changed (None: it is not marked), and perhaps its configs, in the same commit."""
 
@@ -60,7 +60,7 @@ class ThrottleChanged(ConfigsAltered):
             ConfigsAltered.publish(self, to, token)
 
 
-@attrs.frozen
+@attrs.define
 class ThrottlesEnded(Record):
     """The last reassignment has ended: all that is marked is to be given back. Keys without owners, or that
     cannot be read, are deleted. Not in the journal, which has rows for the throttles themselves."""
@@ -77,7 +77,7 @@ class ThrottlesEnded(Record):
         return [("throttles", slot) for slot in empty if throttles.keys[slot].version]
 
 
-@attrs.frozen
+@attrs.define
 class ThrottlePlanRuns(Record):
     """A request that takes several commits has begun, or (`is_over`) has ended. Kept in memory only."""
 

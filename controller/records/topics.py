@@ -17,7 +17,7 @@ from .line import LineContext
 from .publication import Publication
 
 
-@attrs.frozen
+@attrs.define
 class TopicCreated(Record):
     """A topic exists: its key, its configs, and R of each partition. State keys follow. Its commit fails if the
     deletion of a topic of this name is requested."""
@@ -50,7 +50,7 @@ class TopicCreated(Record):
         to.configs(TOPICS, self.topic.name, self.configs)
 
 
-@attrs.frozen
+@attrs.define
 class PartitionsAdded(Record):
     """Partitions `first`, `first + 1`, ... of a topic exist. State keys follow."""
 
@@ -74,7 +74,7 @@ class PartitionsAdded(Record):
         yield context.line("PartitionsAdded", _named(self.topic), detail)
 
 
-@attrs.frozen
+@attrs.define
 class TopicFound(Record):
     """An unknown topic was found in the store, with these partitions (in the order of their ids). In the journal:
     ForeignChange, with R of each partition and the running moves."""
@@ -109,7 +109,7 @@ class TopicFound(Record):
         to.configs(TOPICS, name, self.configs)
 
 
-@attrs.frozen
+@attrs.define
 class TopicChanged(Record):
     """Fields of a topic's key other than its partitions changed. `ours`: this controller changed them (a topic_id, or a
     move that Kafka began), which only writes the key again; otherwise another program did."""
@@ -131,7 +131,7 @@ class TopicChanged(Record):
         yield context.line("KeysRewritten" if self.ours else "ForeignChange", _named(self.after), cause=self.cause)
 
 
-@attrs.frozen
+@attrs.define
 class KeysRewritten(Record):
     """A topic's key is written again, with the R that has grown meanwhile."""
 
@@ -149,7 +149,7 @@ class KeysRewritten(Record):
 # --- topics that are deleted
 
 
-@attrs.frozen
+@attrs.define
 class TopicDeletionStarted(Record):
     """The deletion of a topic began. This commit writes its key under /admin/delete_topics, unless it is there."""
 
@@ -171,7 +171,7 @@ class TopicDeletionStarted(Record):
         to.deletion_started(self.topic.name, self.topic.topic_id)
 
 
-@attrs.frozen
+@attrs.define
 class TopicDeleted(Record):
     """Nothing of a topic remains: its key, its configs and the key under /admin/delete_topics are deleted."""
 
@@ -201,7 +201,7 @@ class TopicDeleted(Record):
         to.configs(TOPICS, self.topic.name, {})
 
 
-@attrs.frozen
+@attrs.define
 class DeletionKeyLost(Record):
     """Another program removed the key under /admin/delete_topics of a topic that is being deleted: it is written again.
     Not in the journal."""
@@ -212,7 +212,7 @@ class DeletionKeyLost(Record):
         return (("deletion", self.topic),)
 
 
-@attrs.frozen
+@attrs.define
 class DeletionRefused(Record):
     """A key under /admin/delete_topics is removed, because the topic does not exist or may not be deleted. In the
     journal: ForeignChange."""

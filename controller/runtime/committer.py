@@ -39,7 +39,7 @@ class End(enum.Enum):
     DEPOSED = "deposed"
 
 
-@attrs.frozen
+@attrs.define
 class Result:
     """`versions`: in the order of the caller's ops; None if the reply was lost (read the keys again). `index`: the op
     that a Conflict names. `why`: an explanation."""

@@ -7,7 +7,7 @@ import attrs
 from .base import Event
 
 
-@attrs.frozen
+@attrs.define
 class PartitionDue(Event):
     """Check this partition: it may need a first leader, a new leader, or the next step of its move."""
 
@@ -15,31 +15,31 @@ class PartitionDue(Event):
     partition: int
 
 
-@attrs.frozen
+@attrs.define
 class NothingDue(Event):
     """A request concerns nothing of what is known here. That it is answered like any other makes sure that nothing else
     is known to another controller."""
 
 
-@attrs.frozen
+@attrs.define
 class MoveDeadline(Event):
     topic: str
     partition: int
 
 
-@attrs.frozen
+@attrs.define
 class TopicKeyDue(Event):
     """The topic's key has lacked the current replicas of its partitions for long enough: write it."""
 
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class RebalanceDue(Event):
     """Check what share of its preferred partitions each broker leads."""
 
 
-@attrs.frozen
+@attrs.define
 class PreferredDue(Event):
     """Make the preferred leader the leader, if possible. No caller waits for the answer."""
 
@@ -47,14 +47,14 @@ class PreferredDue(Event):
     partition: int
 
 
-@attrs.frozen
+@attrs.define
 class TopicDeletionDue(Event):
     """Begin the recorded deletion of a topic, or continue it after a takeover."""
 
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class PartitionDeletionDue(Event):
     """Stop a partition of a topic that is being deleted, and record the brokers that have to delete it."""
 
@@ -62,14 +62,14 @@ class PartitionDeletionDue(Event):
     partition: int
 
 
-@attrs.frozen
+@attrs.define
 class TopicLogsDue(Event):
     """Check whether all logs of a topic that is being deleted are deleted."""
 
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class StateKeyDue(Event):
     """All logs of the topic are deleted: remove the state key of this partition."""
 
@@ -77,14 +77,14 @@ class StateKeyDue(Event):
     partition: int
 
 
-@attrs.frozen
+@attrs.define
 class TopicGoneDue(Event):
     """Check whether all state keys of a topic that is being deleted are removed."""
 
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class ChangesDue(Event):
     """These notifications of changed configs are old enough to be deleted."""
 
