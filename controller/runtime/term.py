@@ -13,7 +13,7 @@ from typing import Final
 
 from ...stores.base import OutcomeUnknown, StoreError, Unavailable
 from ..model.errors import RequestTimedOut
-from ..model.events import LATER, Event, KeyRead, ReductionKeyRead
+from ..model.events import LATER, Event, KeyRead, PartitionDue, ReductionKeyRead
 from ..state import start_batch
 from .collector import collector_off
 from .committer import Committer, End, Result
@@ -270,5 +270,7 @@ class Term:
 
 def _cause(event: Event) -> str:
     """The cause in the journal for an event without a caller: its name in words."""
+    if type(event) is PartitionDue:
+        return str(event.reason)
     name = type(event).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -48,7 +48,7 @@ def test_a_deletion_goes_on_with_its_last_partition_where_no_broker_holds_a_log(
     world = unled(77)
     world.plant(Partition("t", 1, (77,), (), -1, -1))
     world.state.start_deletion("t")
-    assert world.decide(e.PartitionDeletionDue(1000, "t", 0)).expand == ()
-    assert world.decide(e.PartitionDeletionDue(1000, "t", 1)).expand == (e.TopicLogsDue(1000, "t"),)
+    assert world.decide(e.PartitionDue(1000, "t", 0, e.Reason.STOP)).expand == ()
+    assert world.decide(e.PartitionDue(1000, "t", 1, e.Reason.STOP)).expand == (e.TopicLogsDue(1000, "t"),)
     world.commit()
     assert list(map(type, world.run(e.TopicLogsDue(1000, "t")).records)) == [r.TopicDeleted]

@@ -132,7 +132,7 @@ def test_the_deletion_of_a_partition_that_cannot_be_read_ends_its_problem() -> N
     world = kafkas()
     world.state.load_problem("t", 1, "no JSON")
     world.state.start_deletion("t")
-    decision = partition_deletion_due(world.state, e.PartitionDeletionDue(1000, "t", 1))
+    decision = partition_deletion_due(world.state, e.PartitionDue(1000, "t", 1, e.Reason.STOP))
     assert r.BadKey("t", 1, None, "no JSON") in decision.records
 
 

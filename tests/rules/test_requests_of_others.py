@@ -52,6 +52,8 @@ def test_broker_0_is_a_broker_like_any_other() -> None:
 def test_a_preferred_leader_whose_disk_was_lost_is_not_elected() -> None:
     """The loss was reported, and the partition is not decided yet."""
     world = world_of_three(leader=2)
-    assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == (e.PreferredDue(1000, "t", 0),)
+    assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == (
+        e.PartitionDue(1000, "t", 0, e.Reason.PREFERRED),
+    )
     world.decide(e.DiskReported(1000, "t", 0, 1, gone=True))
     assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == ()

@@ -89,6 +89,6 @@ def test_a_stray_member_of_an_isr_has_its_replica_no_longer_to_delete() -> None:
     world.plant(Partition("t", 2, (1, 2), (1, 2, 3), 1, 3))
     intent = DeleteIntent(3, "t", "id-of-t", 2, 2)
     world.state.intents.load(3, 900, [intent])
-    ran = world.run(e.StrayIsrFound(1000, "t", 2))
+    ran = world.run(e.PartitionDue(1000, "t", 2, e.Reason.STRAY))
     assert r.IntentDropped(intent, "member again") in ran.records
     assert world.partition("t", 2).replicas == (1, 2, 3)

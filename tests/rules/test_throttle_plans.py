@@ -273,7 +273,7 @@ def is_at_once(world: World, moves: tuple[LegacyEntry, ...], limits: CommitLimit
     """Whether the moves begin in one Decision; otherwise they go by the legacy key."""
     decision = carry_out(world.state, plan_of(moves, limits), 1)
     assert isinstance(decision.records[0], LegacyPlanWritten)
-    due = tuple(e.LegacyEntryDue(1, one.topic, one.partition) for one in moves)
+    due = tuple(e.PartitionDue(1, one.topic, one.partition, e.Reason.PLANNED) for one in moves)
     assert decision.expand == (() if len(decision.records) > 1 else due)
     return len(decision.records) > 1
 

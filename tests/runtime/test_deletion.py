@@ -10,7 +10,7 @@ from kedge.controller.keys.base import Ground
 from kedge.controller.keys.table import KeyKinds
 from kedge.controller.machine import step
 from kedge.controller.model.errors import ErrorCode, StorageError
-from kedge.controller.model.events import DeleteTopic, DeletionAcknowledged, StateKeyDue, TopicGoneDue
+from kedge.controller.model.events import DeleteTopic, DeletionAcknowledged, PartitionDue, Reason, TopicGoneDue
 from kedge.controller.model.host import StopReplicaRequest
 from kedge.controller.model.values import LEADER_DURING_DELETE, Partition
 from kedge.controller.runtime.writer import Writer
@@ -207,7 +207,7 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
     world.run(DeleteTopic(1, "t"))
     step(world.state, DeletionAcknowledged(1, tuple(world.state.open_intents(1))))
     for number in range(2):
-        step(world.state, StateKeyDue(1, "t", number))
+        step(world.state, PartitionDue(1, "t", number, Reason.ERASE))
     ops += writer.ops(world.state.batch, 9)[1]
     world.commit()
     step(world.state, TopicGoneDue(1, "t"))

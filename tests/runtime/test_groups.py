@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kedge.controller.model.events import DeathDone, Group, ReplicaDied
+from kedge.controller.model.events import DeathDone, Group, PartitionDue, Reason
 from kedge.controller.runtime.jobs import Job, Parts, jobs_of
 from kedge.controller.runtime.term import Term
 from tests.runtime.world import Cluster
@@ -16,8 +16,8 @@ SEEDS = (8, 12, 15, 21)
 NAMES = [f"t{number}" for number in range(8)]
 
 
-def died(partition: int) -> ReplicaDied:
-    return ReplicaDied(0, "t", partition, 1)
+def died(partition: int) -> PartitionDue:
+    return PartitionDue(0, "t", partition, Reason.DIED)
 
 
 def done(broker: int) -> DeathDone:

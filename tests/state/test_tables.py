@@ -40,6 +40,7 @@ def test_every_record_publishes_or_is_silent_on_purpose() -> None:
 def test_every_event_has_a_rule() -> None:
     """Whatever the runtime may draw from its inbox is decided by one rule."""
     assert set(machine.RULES) == kinds(events, events.Event)
+    assert set(machine.DUE) == set(events.Reason)
 
 
 def test_growth_is_late_and_taken_back_with_its_record() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import attrs
 
 from ..values import Broker, DeleteIntent
@@ -16,25 +14,6 @@ class BrokerGone(Event):
 
     broker_id: int
     epoch: int
-
-
-@attrs.define
-class ReplicaDied(Event):
-    """One partition of a broker that died, or whose disk failed."""
-
-    topic: str
-    partition: int
-    broker: int
-
-
-@attrs.define
-class ReplicasDied(Event):
-    """One partition of all brokers that a takeover found dead. `dead`: those of them that were in its ISR; they are not
-    admitted again before this event is decided."""
-
-    topic: str
-    partition: int
-    dead: Collection[int]
 
 
 @attrs.define

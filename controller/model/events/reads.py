@@ -41,14 +41,6 @@ class ForeignTargetFound(Event):
 
 
 @attrs.define
-class StrayIsrFound(Event):
-    """The ISR has members outside R and T."""
-
-    topic: str
-    partition: int
-
-
-@attrs.define
 class TopicIdMissing(Event):
     """A topic of an older Kafka has no id and gets this one."""
 
@@ -124,14 +116,6 @@ class LegacyKeyRead(KeyRead):
 @attrs.define
 class LegacyPlanDue(Event):
     """A takeover found a legacy key, and all registered brokers are live: continue with its entries."""
-
-
-@attrs.define
-class LegacyEntryDue(Event):
-    """Begin the move of an entry of the legacy key."""
-
-    topic: str
-    partition: int
 
 
 @attrs.define

@@ -43,14 +43,6 @@ class ReductionDue(Event):
 
 
 @attrs.define
-class RetirementDue(Event):
-    """Give a partition the status that its reduction demands, and delete intents to the brokers that hold its logs."""
-
-    topic: str
-    partition: int
-
-
-@attrs.define
 class RetirementsDue(Event):
     """Check whether read-only partitions may go offline. `empty`: topic, partition and leader epoch of those whose
     leader reports, under that epoch, that its log is empty."""

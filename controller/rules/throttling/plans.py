@@ -22,7 +22,8 @@ from ...model.events import (
     AlterReassignment,
     Decision,
     Group,
-    LegacyEntryDue,
+    PartitionDue,
+    Reason,
     ThrottleDue,
     ThrottlePlanDue,
     ThrottleRemovalDue,
@@ -151,7 +152,7 @@ def _begin(view: ClusterView, plan: ThrottlePlan, now_ms: int, before: Sequence[
     if len(moves) <= AT_ONCE_MAX and _fits(view, moves, len(records), plan.commit_limits):
         written = (LegacyPlanWritten(tuple(running)),) if running else ()
         return Decision((*before, *written, *records), answer)
-    due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in moves)
+    due = tuple(PartitionDue(now_ms, entry.topic, entry.partition, Reason.PLANNED) for entry in moves)
     return Decision((*before, LegacyPlanWritten(tuple(moves))), answer, due)
 
 
