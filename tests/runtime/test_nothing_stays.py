@@ -71,7 +71,7 @@ def test_what_came_and_went_leaves_nothing_in_memory() -> None:
     assert {path: count - before[path] for path, count in after.items() if count >= before[path] + CYCLES // 2} == {}
 
 
-def test_a_thread_ends_with_the_calls_of_its_broker_and_another_begins_with_new_ones() -> None:
+def test_threads_of_callbacks_end_when_idle() -> None:
     executor = ThreadExecutor("came-and-went", idle_s=0.02)
     called: list[int] = []
 
