@@ -114,7 +114,7 @@ RULES: Final[dict[type[Event], Rule]] = {
 def decide(state: ClusterState, event: Event) -> Decision:
     """The Decision of the rules for `event`; the state is not changed."""
     decision = RULES[type(event)](state, event)
-    return legacy.follow(state, event, decision) if state.legacy.is_there else decision
+    return legacy.add_consequences(state, event, decision) if state.legacy.is_there else decision
 
 
 def step(state: ClusterState, event: Event) -> Decision:

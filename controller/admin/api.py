@@ -38,7 +38,7 @@ from ..model.values import Replicas, TopicPartition
 from ..model.view import ClusterView
 from ..rules.leader_election import is_gone_to_requests
 from ..rules.reassignment import expand_cancel
-from ..runtime.clock import Chance
+from ..runtime.clock import IdSource
 from ..runtime.listing import describe_topic, take_topics
 from ..runtime.log_reports import LogReports
 from ..runtime.submit import Submitter
@@ -73,14 +73,14 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     def __init__(
         self,
         submitter: Submitter,
-        chance: Chance,
+        id_source: IdSource,
         log_reports: LogReports,
         *,
         principal: str | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._submitter = submitter
-        self._chance = chance
+        self._id_source = id_source
         self._log_reports = log_reports
         self._principal = principal
         self._hooks = hooks or Hooks()
@@ -118,7 +118,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     ) -> Results[TopicPartition, ReassignmentAnswer]:
         if error := self._refusal("ALTER"):
             return Results(self._submitter.failed_each(targets, error))
-        now_ms, request, policy = self._submitter.now_ms(), self._chance.nonce(), self._hooks.alter_policy
+        now_ms, request, policy = self._submitter.now_ms(), self._id_source.nonce(), self._hooks.alter_policy
         move_timeout_ms = as_move_timeout(options)
         requested = [
             (
@@ -150,7 +150,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             raise TypeError(f"topic must be a str or ALL, not {topic!r:.80}")
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error()).future()
-        now_ms, request = self._submitter.now_ms(), self._chance.nonce()
+        now_ms, request = self._submitter.now_ms(), self._id_source.nonce()
         of = None if topic is ALL else topic
 
         def cancel(view: ClusterView) -> dict[TopicPartition, Event]:
@@ -207,7 +207,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(new, NewTopic, f"topics[{name!r:.80}]")
         if error := self._refusal("CREATE"):
             return Results(self._submitter.failed_each(topics, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         policy = self._hooks.create_policy
         jobs = {
             name: self._submitter.job(
@@ -219,9 +219,9 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                     assignments=new.replica_assignments,
                     configs=new.configs,
                     validate_only=validate_only,
-                    topic_id=self._chance.topic_id(),
-                    start=self._chance.below(_START_MAX),
-                    shift=self._chance.below(_START_MAX),
+                    topic_id=self._id_source.topic_id(),
+                    start=self._id_source.below(_START_MAX),
+                    shift=self._id_source.below(_START_MAX),
                     policy_message=None if policy is None else policy(name, new),
                 ),
                 timeout_ms,
@@ -244,7 +244,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(new, NewPartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
             return Results(self._submitter.failed_each(topics, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
                 CreatePartitions(now_ms, name, new.total_count, new.new_assignments, validate_only),
@@ -263,7 +263,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DELETE"):
             return Results(self._submitter.failed_each(wanted, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(DeleteTopic(now_ms, name), timeout_ms, "delete_topics", request)
             for name in wanted
@@ -288,7 +288,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(wanted, DeletePartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
             return Results(self._submitter.failed_each(topics, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
                 events.DeletePartitions(now_ms, name, w.total_count, w.partitions, w.immediate_delete),
@@ -313,7 +313,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error()).future()
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
 
         return self._submitter.ask(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request).future()
 
@@ -334,7 +334,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error()).future()
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         unclean = election_type is ElectionType.UNCLEAN
 
         def elect(view: ClusterView) -> dict[TopicPartition, Event]:

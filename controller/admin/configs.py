@@ -15,7 +15,7 @@ from ..model.values import TOPICS, ConfigEntity
 from ..model.view import ClusterView
 from ..rules.config_changes import check_entity
 from ..rules.configs import describe, describe_with, topic_configs_as_stored
-from ..runtime.clock import Chance
+from ..runtime.clock import IdSource
 from ..runtime.submit import Submitter
 from .checks import as_all, as_timeout, require
 from .hooks import Hooks
@@ -29,7 +29,7 @@ class ConfigRequests(abc.ABC):
     """The requests about configs, part of `Admin`."""
 
     _submitter: Submitter
-    _chance: Chance
+    _id_source: IdSource
     _hooks: Hooks
 
     @abc.abstractmethod
@@ -118,7 +118,7 @@ class ConfigRequests(abc.ABC):
     ) -> Results[ConfigResource, None]:
         if error := self._refusal("ALTER_CONFIGS"):
             return Results(self._submitter.failed_each(ops, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         jobs = {}
         for one, said in ops.items():
             event = AlterConfigs(

@@ -19,7 +19,7 @@ from ..model.requests import NewPartitionReassignment
 from ..model.throttle_configs import FAMILIES, Family
 from ..model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from ..model.values import TopicPartition
-from ..runtime.clock import Chance
+from ..runtime.clock import IdSource
 from ..runtime.replies import Reply
 from ..runtime.submit import Submitter
 from .checks import as_broker, as_partition, as_target, as_timeout, require
@@ -41,7 +41,7 @@ class ThrottlingAdmin:
     """The requests about throttles, part of `Admin`."""
 
     _submitter: Submitter
-    _chance: Chance
+    _id_source: IdSource
     _hooks: Hooks
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
@@ -167,7 +167,7 @@ class ThrottlingAdmin:
             if unnamed is not None:
                 self._submitter.complete(unnamed, whole.error)
 
-        self._submitter.ask(event, timeout_ms, cause, self._chance.nonce()).add_done_callback(answered)
+        self._submitter.ask(event, timeout_ms, cause, self._id_source.nonce()).add_done_callback(answered)
         return Results(replies, unnamed)
 
     def _failed(self, names: Iterable[K], error: Callable[[], ApiError]) -> Results[K, None]:

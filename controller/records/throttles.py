@@ -74,7 +74,7 @@ class ThrottlesEnded(Record):
     def dirty(self, state: ClusterState, token: object) -> Sequence[DirtyKey]:
         throttles = state.throttles
         empty = [slot for kind in KINDS if not throttles.listed(kind) for slot in throttles.slots(kind)]
-        return [("throttles", slot) for slot in empty if throttles.keys[slot].version]
+        return [("throttles", slot) for slot in empty if slot in throttles.keys]
 
 
 @attrs.define

@@ -151,7 +151,7 @@ def legacy_key_due(view: ClusterView, event: LegacyKeyDue) -> Decision:
     return Decision()
 
 
-def follow(view: ClusterView, event: Event, decision: Decision) -> Decision:
+def add_consequences(view: ClusterView, event: Event, decision: Decision) -> Decision:
     """What `decision` means for the legacy key: partitions that no longer move, or were requested again, leave it."""
     if not decision.records and type(event) is not AlterReassignment:
         return decision

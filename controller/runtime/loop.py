@@ -16,7 +16,7 @@ from ..keys.intents import NewIntentKeys
 from ..keys.table import KINDS
 from ..model.errors import NotController
 from .candidacy import Another, Candidacy, Won
-from .deposed import Deposed
+from .cannot_lead import CannotLead
 from .foreign_targets import foreign_targets, said_of
 from .inbox import Hint, Item
 from .listing import CommittedMoves
@@ -173,7 +173,7 @@ class Loop:
     def _give_up_leadership(self) -> None:
         try:
             self._candidacy.give_up()
-        except (StoreError, Deposed):
+        except (StoreError, CannotLead):
             _log.info(
                 "controller %d: /controller was not deleted; it ends with the session", self.services.controller_id
             )
@@ -226,7 +226,7 @@ class Loop:
             if self._check_leader:
                 self._still_leader()
             return term.step(items)
-        except Deposed as deposed:
+        except CannotLead as deposed:
             self._drop(str(deposed))
             return True
 
@@ -237,7 +237,7 @@ class Loop:
             return  # read again in the next pass
         self._check_leader = False
         if taken is not None:
-            raise Deposed(f"{taken} is not ours any more")
+            raise CannotLead(f"{taken} is not ours any more")
 
     def _drop(self, why: str) -> None:
         """End the term. Nothing is left half done: the next term loads what was committed."""
@@ -266,7 +266,7 @@ class Loop:
             won = self._stand()
             self.findings.pop("election", None)
             return won or bool(items)
-        except Deposed as deposed:
+        except CannotLead as deposed:
             self.findings["election"] = str(deposed)
             if self.services.store.is_refused:
                 self._give_up_leadership()  # another controller may be allowed to read what this one may not
@@ -293,7 +293,7 @@ class Loop:
         services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
         loaded = load(services, epoch, now_ms)
         if services.store.session.session_id != won.session_id:
-            raise Deposed("the session was lost during the load")
+            raise CannotLead("the session was lost during the load")
         left, committer.gaps = foreign_targets(
             services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s
         )
@@ -302,7 +302,7 @@ class Loop:
             loaded.state.start_tally()
         seq = committer.next_seq - 1
         seq_max = loaded.kinds.one(NewIntentKeys).seq_max
-        loaded.kinds.ground.intents_seq_offset = seq_max if seq_max > seq else 0
+        loaded.kinds.context.intents_seq_offset = seq_max if seq_max > seq else 0
         self._check_leader = False
         for finding in [*self.findings]:
             if finding != DEFECT:  # kept until the process ends, since the next term may be well
@@ -312,7 +312,7 @@ class Loop:
             term.findings["foreign controller"] = said_of(left)
         with self._lock:
             if self._losses != losses:  # lost while there was no term that could be ended
-                raise Deposed("the session was lost during the load")
+                raise CannotLead("the session was lost during the load")
             self.term, self._lost, self._session_id = term, None, won.session_id
             self.active_id, self.controller_epoch = services.controller_id, epoch
         services.journal.takeover(loaded.state, seq, now_ms)

@@ -25,7 +25,7 @@ from ..model.events import LATER, Decision, Event
 from ..state import Batch, DirtyKey, start_batch, undo_to
 from . import no_op_answers
 from .batch_size import BatchSize
-from .deposed import Deposed
+from .cannot_lead import CannotLead
 from .inbox import WorkQueue
 from .jobs import Job
 from .services import Services
@@ -107,12 +107,12 @@ class Decider:
                 self._conflicts.pop(dirty_key, None)
         if self.work.first:  # what was read before this commit wrote the key; otherwise it would have had a conflict
             written = set(ready.dirty_keys)
-            self.work.first = deque(job for job in self.work.first if self._kinds.told(job.event) not in written)
+            self.work.first = deque(job for job in self.work.first if self._kinds.key_of(job.event) not in written)
 
     def read_versions(self, ready: Ready) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions after a commit whose reply was lost. A key with another value was written by another program
         since then: it is read again. Raises the store's errors."""
-        entries = self._kinds.ground.current([op.key for op in ready.ops])
+        entries = self._kinds.context.current([op.key for op in ready.ops])
         versions: list[Version | None] = []
         others: list[DirtyKey] = []
         for dirty_key, op, entry in zip(ready.dirty_keys, ready.ops, entries, strict=True):
@@ -127,7 +127,7 @@ class Decider:
         undo_to(self.state, 0)
         start_batch(self.state)
         jobs = [job for job, _ in ready.decided]
-        self._not_settled(jobs)
+        self._mark_undecided(jobs)
         return jobs
 
     def conflicted(self, ready: Ready, index: int) -> None:
@@ -138,7 +138,7 @@ class Decider:
         count = self._conflicts[dirty_key] = self._conflicts.get(dirty_key, 0) + 1
         self.services.journal.conflict(key, count)
         self.services.measures.conflicted()
-        jobs = [job for job in jobs if self._kinds.told(job.event) != dirty_key]
+        jobs = [job for job in jobs if self._kinds.key_of(job.event) != dirty_key]
         if count >= CONFLICTS_MAX:
             self._held[dirty_key] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
             self.work.put_back(jobs)
@@ -146,7 +146,7 @@ class Decider:
         try:
             events = self._read([dirty_key], ready.seq)
         except StoreError as error:
-            raise Deposed(f"a conflict on {key}, which cannot be read: {error}") from error
+            raise CannotLead(f"a conflict on {key}, which cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
 
     def too_large(self, ready: Ready) -> None:
@@ -202,7 +202,7 @@ class Decider:
                 raise RuleFailed(f"{type(job.event).__name__}: {error!r}") from error
             if self._held and self._touches_held(before):
                 undo_to(state, before)
-                if self._kinds.told(job.event) is None:  # otherwise the key is read again when it is released
+                if self._kinds.key_of(job.event) is None:  # otherwise the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
             if len(dirty_keys) > ops_max:
@@ -215,7 +215,7 @@ class Decider:
             decided.append((job, decision))
             starts.append(before)
             if job.part_of:
-                job.settled()
+                job.mark_decided()
             if now_s is not None:
                 ended_s.append(now_s())
         if ended_s:
@@ -227,7 +227,7 @@ class Decider:
         kept = len(self.decided) // 2
         jobs = [job for job, _ in self.decided[kept:]]
         undo_to(self.state, self._starts[kept])
-        self._not_settled(jobs)
+        self._mark_undecided(jobs)
         del self.decided[kept:], self._starts[kept:]
         self.size.too_many(len(jobs) + kept)
         if kept:
@@ -236,19 +236,10 @@ class Decider:
             self._refuse_too_large(jobs[0])
             self._decide()
 
-    def _keep(self, job: Job) -> None:
-        """Drop a refused job, unless others wait for it."""
-        if job.event.is_kept:
-            self.work.delay(job, self.services.elapsed_ms())
-            return
-        job.settled()
-        if (then := job.event.dropped()) is not None:
-            self.work.expanded.append(Job(then, cause=job.cause))
-
     def _is_over(self, job: Job, now_ms: int) -> bool:
         """Whether the request has ended: it was answered (by a demotion, or cancelled by the caller), or its deadline
         has passed, in which case it is answered now. Parts of a group have no reply."""
-        if job.event.is_begun:
+        if job.event.ignores_deadline:
             return False
         if job.reply is not None and job.reply.done():
             self.services.outstanding.complete(job.reply, None)
@@ -273,7 +264,9 @@ class Decider:
         error = InvalidRequest(f"{type(job.event).__name__} would write more than the store takes in one commit")
         self.findings["too large"] = str(error)
         self.services.outstanding.complete(job.reply, error)
-        self._keep(job)
+        job.mark_decided()
+        if (then := job.event.dropped()) is not None:
+            self.work.expanded.append(Job(then, cause=job.cause))
 
     def _take_out_stale(self) -> None:
         """Take out requests that alter no configs of those known, where the store holds others or does not answer. They
@@ -284,7 +277,7 @@ class Decider:
                 self.work.delay(self.decided[place][0], self.services.elapsed_ms())
             self.decided = [pair for place, pair in enumerate(self.decided) if place not in stale]
 
-    def _not_settled(self, jobs: list[Job]) -> None:
+    def _mark_undecided(self, jobs: list[Job]) -> None:
         for job in jobs:
             if job.part_of:
-                job.settled(-1)
+                job.mark_decided(-1)

@@ -32,7 +32,7 @@ class Reconcile:
     def __init__(self, services: Services, kinds: KeyKinds) -> None:
         self._services = services
         self.kinds = kinds
-        self.findings = kinds.ground.findings
+        self.findings = kinds.context.findings
         self.registrations = kinds.one(RegistrationKeys)
         self._legacy = kinds.one(LegacyKeys)
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
@@ -78,6 +78,6 @@ class Reconcile:
         kinds = self.kinds
         for name, partition in kinds.state.problems:
             kinds.hint(keys.topic(name) if partition is None else keys.state(name, partition))
-        for at, value in kinds.ground.columns(self.findings.under(_UNWATCHED)):
+        for at, value in kinds.context.columns(self.findings.under(_UNWATCHED)):
             if value is None:
                 self.findings.good(at.path)

@@ -15,11 +15,11 @@ from ...stores.base import OutcomeUnknown, StoreError, Unavailable
 from ..model.errors import RequestTimedOut
 from ..model.events import LATER, Event, KeyRead, PartitionDue, ReductionKeyRead
 from ..state import start_batch
-from .collector import collector_off
+from .cannot_lead import CannotLead
 from .committer import Committer, End, Result
 from .counts import counts_of
-from .deposed import Deposed
 from .dispatcher import Dispatcher
+from .gc_tuning import collector_off
 from .inbox import Hint, Item, Query, Request, Sent, WorkQueue
 from .jobs import Job, jobs_of
 from .listing import CommittedMoves
@@ -85,7 +85,7 @@ class Term:
     # --- one pass
 
     def step(self, items: Sequence[Item]) -> bool:
-        """One pass; returns whether anything was done. Raises Deposed when the term is over."""
+        """One pass; returns whether anything was done. Raises CannotLead when the term is over."""
         with collector_off():  # objects of a pass live on, or are freed without the collector
             return self._step(items)
 
@@ -139,7 +139,7 @@ class Term:
             elif result.end is End.TOO_LARGE:
                 self._decider.too_large(ready)
             elif result.end is End.DEPOSED:
-                raise Deposed(result.why)
+                raise CannotLead(result.why)
         self.ready = None
         return True
 
@@ -154,7 +154,7 @@ class Term:
             for job in self._decider.undo(ready):
                 self.work.delay(job, self.services.elapsed_ms())
             return False
-        raise Deposed("another controller was elected before an answer")
+        raise CannotLead("another controller was elected before an answer")
 
     def _applied(self, ready: Ready, result: Result) -> bool:
         """The commit was applied; returns whether its versions are known. The outcome may have been read over another
@@ -166,7 +166,7 @@ class Term:
                 versions, read_again = self._decider.read_versions(ready)
             except StoreError as error:
                 if not isinstance(error, Unavailable | OutcomeUnknown) or self._committer.is_over_time:
-                    raise Deposed(f"committed, but its versions cannot be read: {error}") from error
+                    raise CannotLead(f"committed, but its versions cannot be read: {error}") from error
                 self._unread = result
                 return False
         self._unread = None

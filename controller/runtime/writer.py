@@ -24,7 +24,7 @@ class Writer:
     """Turns the batch of a state into ops, and the versions of a commit into versions of the state."""
 
     def __init__(self, kinds: KeyKinds) -> None:
-        self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
+        self.state, self._ground, self._kinds = kinds.state, kinds.context, kinds.by_word
         self._versions = cast(Sequence[Version], self.state.versions.states)
 
     def cost_max(self, dirty_key: DirtyKey) -> int:
@@ -84,7 +84,7 @@ class Writer:
         # another program may have written the same bytes since then
         if isinstance(op, Put) and entry.value == op.value and self._is_next(dirty_key, entry):
             return True, version
-        return False, version if kind.dirty == StateKeys.dirty or kind.told is None else None
+        return False, version if kind.name == StateKeys.name or kind.read_event is None else None
 
     def _is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
         """Whether a state key was written exactly once since: by the commit in question. Of other keys only the content

@@ -195,7 +195,7 @@ def test_a_topic_that_is_being_deleted_meanwhile_gets_no_throttle(stays: bool) -
 
 def test_of_a_mark_of_another_program_all_values_count_as_its_own_once_they_can_be_read() -> None:
     world = scripted(f"broker 1 2\nbrokerconfig 1 version=3 {LEADER}=5\nbrokerconfig 2 version=4 unread\n")
-    world.state.throttles.load("brokers", "old brokers", {b: OwnerMark(None) for b in "12"}, MarkKey(1))
+    world.state.throttles.load("brokers", "old brokers", {b: OwnerMark(None) for b in "12"}, MarkKey())
     world.run(REMOVAL)
     assert (world.state.throttles.told(), world.state.broker_config("1")) == ({"brokers": ["2"]}, {})
     world.run(e.BrokerConfigRead(5, "2", {LEADER: "6", "log.retention.ms": "1"}, KeyAt(keys.broker_config("2"), 9)))
@@ -204,7 +204,7 @@ def test_of_a_mark_of_another_program_all_values_count_as_its_own_once_they_can_
 
 def test_a_mark_of_another_program_is_left_alone_by_throttles_that_are_to_stay() -> None:
     world = scripted("broker 1 2 3\npartition t-0 R=1,2\n")
-    world.state.throttles.load("topics", "old topics", {"u": OwnerMark(None)}, MarkKey(1))
+    world.state.throttles.load("topics", "old topics", {"u": OwnerMark(None)}, MarkKey())
     wanted: Mapping[MarkKind, Wanted] = {"topics": {"t": {LISTS[0]: ("0:1",)}}}
     decision = carry_out(world.state, ThrottlePlan(wanted, LIMITS, auto_remove=False), 5)
     changed = [record for record in decision.records if isinstance(record, ThrottleChanged)]

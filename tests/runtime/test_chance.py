@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from kedge import NewTopic
-from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.clock import IdSource
 from tests.runtime.world import Cluster
 
 
@@ -30,7 +30,7 @@ def test_topics_begin_at_random_places() -> None:
 
 def test_ids_are_random_uuids_that_no_tool_takes_for_an_option() -> None:
     """One in 64 would begin with a dash."""
-    chance = Chance(1)
+    chance = IdSource(1)
     made = [chance.topic_id() for _ in range(1_000)]
     assert len(set(made)) == len(made)
     assert not any(one.startswith("-") for one in made)

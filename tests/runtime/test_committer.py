@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.clock import IdSource
 from kedge.controller.runtime.committer import Committer, End
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, PRESENT, MetadataStore, Put
@@ -25,7 +25,7 @@ class Bench:
         self.clock = HandClock()
         self.server = MemoryServer(clock=self.clock.monotonic_s, session_timeout_s=10, **options)
         self.store = FaultStore(MemoryStore(self.server), sleep=lambda s: self.clock.advance(s * 1000))
-        self.committer = Committer(self.store, Fence(won(self.store)), self.clock, Chance(1))
+        self.committer = Committer(self.store, Fence(won(self.store)), self.clock, IdSource(1))
 
     def begin(self, value: bytes = b"1") -> None:
         self.committer.begin([Put(KEY, value, ABSENT)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.clock import IdSource
 from kedge.controller.runtime.committer import Committer, End, Result
 from kedge.stores import MemoryStore
 from kedge.stores.base import (
@@ -73,7 +73,7 @@ def begun(*commits: StoreError | None, reads: Sequence[StoreError | None] = ()) 
     """A commit that was begun, and the errors that await it."""
     bench = Bench()
     store = Answering(bench)
-    bench.committer = Committer(store, bench.committer._fence, bench.clock, Chance(2))  # noqa: SLF001 - of the term
+    bench.committer = Committer(store, bench.committer._fence, bench.clock, IdSource(2))  # noqa: SLF001 - of the term
     bench.begin()
     store.commits, store.reads = list(commits), list(reads)
     store.waits_s.clear()

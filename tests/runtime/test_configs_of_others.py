@@ -95,13 +95,13 @@ def test_settings_written_before_a_lost_reply_was_resolved_are_taken_in() -> Non
     def meddle(key: str) -> None:
         cluster.put(key, {"version": 1, "config": {"retention.ms": "9"}})
 
-    right = cluster.controller._loop.term.reconcile.kinds.ground.current  # type: ignore[union-attr]  # noqa: SLF001
+    right = cluster.controller._loop.term.reconcile.kinds.context.current  # type: ignore[union-attr]  # noqa: SLF001
 
     def read_after(paths: Any) -> Any:
         meddle(KEY)
         return right(paths)
 
-    cluster.controller._loop.term.reconcile.kinds.ground.current = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
+    cluster.controller._loop.term.reconcile.kinds.context.current = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
     cluster.store.play([Rule(LoseReply(), "commit", nth=1), Rule(DropEvent(), "event")])
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
     assert described(cluster)["retention.ms"].value == "9"

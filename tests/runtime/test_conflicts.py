@@ -380,4 +380,4 @@ def test_of_every_event_that_tells_what_a_key_holds_it_is_known_which_key(kind: 
     assert term is not None
     said: dict[str, Any] = {"topic": "t", "partition": 0, "name": "1"}
     event = kind(**{field.name: said.get(field.name) for field in attrs.fields(kind)})
-    assert term.reconcile.kinds.told(event) is not None
+    assert term.reconcile.kinds.key_of(event) is not None

@@ -6,7 +6,7 @@ import pytest
 
 from kedge import HostResponse, NewTopic, Settings, TopicPartition
 from kedge.controller.codec import keys
-from kedge.controller.keys.base import Ground
+from kedge.controller.keys.base import KeyContext
 from kedge.controller.keys.table import KeyKinds
 from kedge.controller.machine import step
 from kedge.controller.model.errors import ErrorCode, StorageError
@@ -202,7 +202,7 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
     world.plant_broker(1)
     for number in range(2):
         world.plant(Partition("t", number, (1,), (1,), 1, 3))
-    writer = Writer(KeyKinds(Ground(world.state, MemoryStore(), parents_stay=True)))
+    writer = Writer(KeyKinds(KeyContext(world.state, MemoryStore(), parents_stay=True)))
     ops: list[Op] = []
     world.run(DeleteTopic(1, "t"))
     step(world.state, DeletionAcknowledged(1, tuple(world.state.open_intents(1))))

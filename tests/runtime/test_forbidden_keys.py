@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kedge.controller.codec import keys
-from kedge.controller.runtime.deposed import Deposed
+from kedge.controller.runtime.cannot_lead import CannotLead
 from kedge.controller.runtime.permitted import WRITE_AGAIN_MS, PermittedStore
 from kedge.stores.recipes import EPOCH_KEY
 from tests.runtime.guarded import Guarded, GuardedCluster
@@ -126,7 +126,7 @@ def test_the_key_that_makes_a_bulk_read_fail_is_found() -> None:
     guarded = Guarded(None, keys.topic("k41"))
     store = PermittedStore(guarded)
     for read in (store.get_many, store.get_columns):
-        with pytest.raises(Deposed, match=f"read {keys.topic('k41')}$"):
+        with pytest.raises(CannotLead, match=f"read {keys.topic('k41')}$"):
             read(list(map(keys.topic, names)), timeout_s=1)
     assert guarded.reads < 20
 

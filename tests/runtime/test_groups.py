@@ -28,11 +28,11 @@ def test_jobs_stand_in_the_order_of_their_events_and_an_end_is_too_early_until_a
     first, second, end = jobs_of([Group((died(0), died(1)), done(1))], "broker gone")
     assert [job.event for job in (first, second, end)] == [died(0), died(1), done(1)]
     assert end.is_too_early()
-    first.settled()
+    first.mark_decided()
     assert end.is_too_early()
-    second.settled()
+    second.mark_decided()
     assert not end.is_too_early()
-    second.settled(-1)
+    second.mark_decided(-1)
     assert end.is_too_early()
 
 
@@ -40,14 +40,14 @@ def test_an_event_that_two_groups_name_is_one_job_and_both_wait_for_it() -> None
     both, one = died(0), died(1)
     jobs = jobs_of([both, one, Group((both, one), done(1)), Group((both,), done(2))], None)
     assert [job.event for job in jobs] == [both, one, done(1), done(2)]
-    jobs[0].settled()
+    jobs[0].mark_decided()
     assert [job.is_too_early() for job in jobs] == [False, False, True, False]
 
 
 def test_a_group_that_ends_another_one_waits_for_its_parts_and_has_parts_of_its_own() -> None:
     jobs = jobs_of([Group((died(0),), Group((died(1),), done(1)))], None)
     assert [job.is_too_early() for job in jobs] == [False, True, True]
-    jobs[0].settled()
+    jobs[0].mark_decided()
     assert [job.is_too_early() for job in jobs] == [False, False, True]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import kedge.controller.keys
 from kedge.controller.codec import keys
-from kedge.controller.keys.base import Ground, KeyKind
+from kedge.controller.keys.base import KeyContext, KeyKind
 from kedge.controller.keys.notifications import NotificationKeys
 from kedge.controller.keys.table import KINDS, KeyKinds
 from kedge.controller.model.events import NotificationDone, StateKeyRead
@@ -34,11 +34,11 @@ def kinds() -> tuple[KeyKinds, FaultStore]:
     store, state = FaultStore(MemoryStore()), ClusterState(1, 1, Settings())
     for number in MANY:
         state.add_partition(state.add_topic(Topic(f"t{number}", "i"), {}), Partition(f"t{number}", 0, (1,), (1,), 1, 0))
-    return KeyKinds(Ground(state, store)), store
+    return KeyKinds(KeyContext(state, store)), store
 
 
 def test_each_kind_has_a_word_and_roots_of_its_own() -> None:
-    words, roots = [kind.dirty for kind in KINDS], [root for kind in KINDS for root, _ in kind.roots]
+    words, roots = [kind.name for kind in KINDS], [root for kind in KINDS for root, _ in kind.roots]
     assert len(set(words)) == len(words)
     assert len(set(roots)) == len(roots)
 
@@ -80,7 +80,7 @@ def test_every_kind_of_key_is_in_the_table() -> None:
     while waiting:
         below = waiting.pop().__subclasses__()
         found.update(
-            kind for kind in below if "dirty" in vars(kind) and kind.__module__.startswith("kedge.controller.keys")
+            kind for kind in below if "name" in vars(kind) and kind.__module__.startswith("kedge.controller.keys")
         )
         waiting += below
     assert found == set(KINDS)

@@ -335,7 +335,7 @@ def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> N
     error = cluster.error(nobody(cluster).alter_interbroker_throttled_rates({}).all())
     assert isinstance(error, ClusterAuthorizationFailed)
     hooks = Hooks(alter_policy=lambda _, __: "not on Fridays")
-    strict = Admin(given._submitter, given._chance, given._log_reports, hooks=hooks)  # noqa: SLF001
+    strict = Admin(given._submitter, given._id_source, given._log_reports, hooks=hooks)  # noqa: SLF001
     error = cluster.error(strict.reassign_partitions({T: [4]})[T])
     assert isinstance(error, PolicyViolation)
     assert "not on Fridays" in error.message

@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from kedge.controller.keys.base import Ground
+from kedge.controller.keys.base import KeyContext
 from kedge.controller.keys.states import StateKeys
 from kedge.controller.keys.table import KeyKinds
 from kedge.controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
@@ -41,7 +41,7 @@ def holding(partition: Partition, version: int = 0, generation: int = -1) -> Clu
 def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -> None:
     """To the byte: one less, and the batch would outgrow the store."""
     state = holding(partition)
-    writer = Writer(KeyKinds(Ground(state, MemoryStore())))
+    writer = Writer(KeyKinds(KeyContext(state, MemoryStore())))
     bytes_max = FIXED_BYTES + writer.cost_max(DIRTY_KEY)
     assert writer.fits(state.batch, bytes_max)
     assert not writer.fits(state.batch, bytes_max - 1)
@@ -52,8 +52,8 @@ def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -
 def test_a_state_key_is_written_in_a_batch_as_by_itself(partition: Partition, version: int) -> None:
     """The same key, value and expectation; nothing where there is nothing to write."""
     state = holding(partition, version)
-    kind = StateKeys(Ground(state, MemoryStore()))
-    dirty_keys, ops = Writer(KeyKinds(Ground(state, MemoryStore()))).ops(state.batch, 3)
+    kind = StateKeys(KeyContext(state, MemoryStore()))
+    dirty_keys, ops = Writer(KeyKinds(KeyContext(state, MemoryStore()))).ops(state.batch, 3)
     op = kind.op(0, kind.key(0))
     assert ops == ([] if op is None else [op])
     assert dirty_keys == ([] if op is None else [DIRTY_KEY])
@@ -67,10 +67,10 @@ def test_where_a_state_key_stands_is_known_after_a_batch_as_by_itself(
     """Its version, and how often it was written since it was made."""
     partition = Partition("t", 0, (1, 2), (1, 2), 1, 3)
     batch, alone = holding(partition, stood, generation), holding(partition, stood, generation)
-    writer = Writer(KeyKinds(Ground(batch, MemoryStore())))
+    writer = Writer(KeyKinds(KeyContext(batch, MemoryStore())))
     dirty_keys, ops = writer.ops(batch.batch, 3)
     writer.committed(dirty_keys, ops, [None if left is None else Version(left)], 3)
-    kind = StateKeys(Ground(alone, MemoryStore()))
+    kind = StateKeys(KeyContext(alone, MemoryStore()))
     kind.committed(0, kind.key(0), left or 0)
     assert batch.key_version("t", 0) == alone.key_version("t", 0)
     assert batch.key_version("t", 0).generation == (-1 if left is None else generation + 1)

@@ -65,7 +65,7 @@ def nobody(cluster: Cluster) -> Admin:
     """An admin who may do nothing."""
     given = cluster.controller.admin
     hooks = Hooks(authorizer=lambda *_: False)
-    return Admin(given._submitter, given._chance, given._log_reports, principal="u", hooks=hooks)  # noqa: SLF001
+    return Admin(given._submitter, given._id_source, given._log_reports, principal="u", hooks=hooks)  # noqa: SLF001
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:

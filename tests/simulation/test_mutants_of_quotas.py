@@ -154,10 +154,10 @@ def keeps_the_first_limit(patch: Patch) -> None:
     """A limit that is there is not changed."""
     right = ReplicationQuotas.config_changed
 
-    def once(quotas: ReplicationQuotas, kind: str, name: str, configs: Any) -> Any:
+    def read_uncached(quotas: ReplicationQuotas, kind: str, name: str, configs: Any) -> Any:
         return {} if quotas.is_limited else right(quotas, kind, name, configs)
 
-    patch.setattr(ReplicationQuotas, "config_changed", once)
+    patch.setattr(ReplicationQuotas, "config_changed", read_uncached)
 
 
 def throttles_who_is_in_sync(patch: Patch) -> None:

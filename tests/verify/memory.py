@@ -22,7 +22,7 @@ def check_memory(rig: Rig) -> None:
     names = [name for name in state.topic_names() if not state.is_deleting(name)]  # of whose keys nothing counts
     numbers = [number for name in names for number in state.topics[name].numbers]
     for number, replicas in zip(numbers, state.rows.replicas(numbers), strict=True):
-        row = state.rows.once(number)
+        row = state.rows.read_uncached(number)
         assert row is not None
         assert row == state.rows[number]
         assert row.replicas == replicas

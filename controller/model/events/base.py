@@ -13,13 +13,11 @@ from ..records import Record
 
 @attrs.define
 class Event:
-    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `is_kept`: other events wait for it, so
-    it is retried if it was refused. `is_begun`: it continues something that has begun, and is decided however late it
-    is.
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `ignores_deadline`: it
+    continues something that has begun, and is decided however late it is.
     """
 
-    is_kept: ClassVar[bool] = False
-    is_begun: ClassVar[bool] = False
+    ignores_deadline: ClassVar[bool] = False
 
     now_ms: int
 

@@ -74,7 +74,7 @@ class ThrottlePlanDue(Event):
     """Continue a request: the kinds in `left`, then its moves and its answer. `is_refused`: its last step could not be
     committed, so it is given up."""
 
-    is_begun: ClassVar[bool] = True
+    ignores_deadline: ClassVar[bool] = True
 
     plan: ThrottlePlan
     left: tuple[MarkKind, ...] = ()

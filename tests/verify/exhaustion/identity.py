@@ -305,7 +305,7 @@ Telling.kinds = {
     "Rows": Telling.each,
     "Intents": Telling.intents,
     "Dispatcher": Telling.dispatcher,
-    "Ground": None,
+    "KeyContext": None,
     "Versions": Telling.versions,
     "Replica": Telling.replica,
     "LivePeer": lambda walk, peer: walk.say(peer.broker_id),
