@@ -19,7 +19,7 @@ from .brokers import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from .configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
+from .configs import ChangePurged, ConfigChanged, ConfigsAltered
 from .found import (
     BadKey,
     ForeignChange,
@@ -63,7 +63,6 @@ __all__ = [
     "DROPPED",
     "BadKey",
     "BrokerAskedAgain",
-    "BrokerConfigChanged",
     "BrokerForgotten",
     "BrokerLeft",
     "BrokerRegistered",

@@ -10,7 +10,7 @@ import attrs
 from ..codec.journal_text import dump
 from ..model.records import Record
 from ..model.sensitive_configs import shown
-from ..model.values import BROKERS, TOPICS, ConfigEntity
+from ..model.values import TOPICS, ConfigEntity
 from ..state import ClusterState, DirtyKey
 from .line import LineContext
 from .publication import Publication
@@ -18,50 +18,26 @@ from .publication import Publication
 
 @attrs.define
 class ConfigChanged(Record):
-    """The config key of a topic was read and differs: `after`."""
+    """The config key of a topic, a broker or all brokers was read and differs: `after`."""
 
     EVENTS = ("ConfigChanged",)
 
-    topic: str
+    entity: ConfigEntity
     before: Mapping[str, str]
     after: Mapping[str, str]
 
     def apply(self, state: ClusterState) -> None:
-        state.batch.set(state.topics[self.topic], "configs", self.after)
+        _set(state, self.entity, self.after)
 
     def lines(self, context: LineContext) -> Iterable[str]:
-        detail = {"configs": shown(TOPICS, self.after), "was": shown(TOPICS, self.before)}
-        yield context.line("ConfigChanged", context.topic(self.topic), dump(detail))
+        kind, name = self.entity.kind, self.entity.name
+        named, entity = (context.topic(name), {}) if kind == TOPICS else ("", {"entity": str(self.entity)})
+        detail = {**entity, "configs": shown(kind, self.after), "was": shown(kind, self.before)}
+        yield context.line("ConfigChanged", named, dump(detail))
 
     def publish(self, to: Publication, token: object) -> None:
         if self.before != self.after:
-            to.configs(TOPICS, self.topic, self.after)
-
-
-@attrs.define
-class BrokerConfigChanged(Record):
-    """`/config/brokers/<name>` was read and differs: `after`. In the journal: ConfigChanged."""
-
-    EVENTS = ("ConfigChanged",)
-
-    name: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-
-    def apply(self, state: ClusterState) -> None:
-        state.batch.put(state.broker_configs, self.name, self.after)
-
-    def lines(self, context: LineContext) -> Iterable[str]:
-        detail = {
-            "entity": f"{BROKERS}/{self.name}",
-            "configs": shown(BROKERS, self.after),
-            "was": shown(BROKERS, self.before),
-        }
-        yield context.line("ConfigChanged", detail=dump(detail))
-
-    def publish(self, to: Publication, token: object) -> None:
-        if self.before != self.after:
-            to.configs(BROKERS, self.name, self.after)
+            to.configs(self.entity.kind, self.entity.name, self.after)
 
 
 @attrs.define
@@ -77,13 +53,9 @@ class ConfigsAltered(Record):
     cause: str
 
     def apply(self, state: ClusterState) -> None:
-        entity = self.entity
-        if entity.kind == TOPICS:
-            state.batch.set(state.topics[entity.name], "configs", self.after)
-        else:
-            state.batch.put(state.broker_configs, entity.name, self.after)
-        if state.changes.tell(entity):
-            state.batch.undone_by(state.changes.take_back, entity)
+        _set(state, self.entity, self.after)
+        if state.changes.tell(self.entity):
+            state.batch.undone_by(state.changes.take_back, self.entity)
 
     def dirty(self, state: ClusterState, token: object) -> Sequence[DirtyKey]:
         kind = "config" if self.entity.kind == TOPICS else "broker config"
@@ -95,7 +67,7 @@ class ConfigsAltered(Record):
     def line(self, context: LineContext, event: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
         """A line about these of the configs."""
         kind, name = self.entity.kind, self.entity.name
-        detail = {"entity": f"{kind}/{name}", "configs": shown(kind, after), "was": shown(kind, before)}
+        detail = {"entity": str(self.entity), "configs": shown(kind, after), "was": shown(kind, before)}
         named = context.topic(name) if kind == TOPICS else ""
         return context.line(event, named, dump(detail), self.cause or None)
 
@@ -112,3 +84,10 @@ class ChangePurged(Record):
 
     def dirty(self, state: ClusterState, token: object) -> Sequence[DirtyKey]:
         return (("old change", self.key),)
+
+
+def _set(state: ClusterState, entity: ConfigEntity, configs: Mapping[str, str]) -> None:
+    if entity.kind == TOPICS:
+        state.batch.set(state.topics[entity.name], "configs", configs)
+    else:
+        state.batch.put(state.broker_configs, entity.name, configs)

@@ -34,12 +34,22 @@ from ..model.events import (
     TopicKeyRead,
 )
 from ..model.records import Record
-from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
+from ..model.values import (
+    ALL_BROKERS,
+    BROKERS,
+    HOLDERS_LEFT,
+    NO_LEADER,
+    TOPICS,
+    ConfigEntity,
+    Move,
+    Partition,
+    Topic,
+    TopicPartition,
+)
 from ..model.view import ClusterView, is_alive, is_up
 from ..records import (
     BadKey,
     BrokerAskedAgain,
-    BrokerConfigChanged,
     ConfigChanged,
     ForeignChange,
     IntentDropped,
@@ -153,7 +163,7 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
     if view.topic(event.topic) is None or view.is_known(event.at):
         return Decision()
-    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs)
+    changed = ConfigChanged(ConfigEntity(TOPICS, event.topic), view.topic_config(event.topic), event.configs)
     due = due_by_topic(view, event.topic, event.configs, event.now_ms)
     return Decision((KeyAdopted(event.at), changed), expand=due)
 
@@ -170,7 +180,7 @@ def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
     """The own configs of a broker, or the defaults of all, are those of the key."""
     if view.is_known(event.at):
         return Decision()
-    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs)
+    changed = ConfigChanged(ConfigEntity(BROKERS, event.name), view.broker_config(event.name), event.configs)
     due = due_by_brokers(view, event.name, event.configs, event.now_ms)
     return Decision((KeyAdopted(event.at), changed), expand=due)
 

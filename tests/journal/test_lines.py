@@ -184,14 +184,14 @@ CASES: list[tuple[Record, dict[str, Any]]] = [
     ),
     (r.BadKey("orders", 0, None, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"mended": "not JSON"}}),
     (
-        r.ConfigChanged("orders", {A: "b"}, {A: "c"}),
+        r.ConfigChanged(ConfigEntity("topics", "orders"), {A: "b"}, {A: "c"}),
         {
             "event": "ConfigChanged", "topic": "orders", "topic_id": "id-of-orders", **BY,
             "detail": {"configs": {A: "c"}, "was": {A: "b"}},
         },
     ),
     (
-        r.BrokerConfigChanged("<default>", {A: "b"}, {A: "c"}),
+        r.ConfigChanged(ConfigEntity("brokers", "<default>"), {A: "b"}, {A: "c"}),
         {
             "event": "ConfigChanged", **BY,
             "detail": {"entity": "brokers/<default>", "configs": {A: "c"}, "was": {A: "b"}},
