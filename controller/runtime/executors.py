@@ -80,12 +80,16 @@ class ThreadExecutor:
         """No further calls are taken; waits at most `timeout_s` for those that were submitted."""
         with self._changed:
             self._closed = True
-            threads = list(self._threads)
             self._changed.notify_all()
         deadline_s = time.monotonic() + timeout_s
-        for thread in threads:
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline_s - time.monotonic()))
+        while threads := [one for one in self._running_threads() if one is not threading.current_thread()]:
+            threads[0].join(max(0.0, deadline_s - time.monotonic()))
+            if threads[0].is_alive():
+                return
+
+    def _running_threads(self) -> list[threading.Thread]:
+        with self._changed:
+            return list(self._threads)
 
     def _work(self) -> None:
         while (broker := self._next()) is not None:
