@@ -51,9 +51,11 @@ class Dispatcher:
         clock: Clock,
         *,
         acknowledged_max: int,
+        metadata_linger_ms: int = 0,
     ) -> None:
         self._state = state
         self._acknowledged_max = acknowledged_max
+        self._metadata_linger_ms = metadata_linger_ms
         self._host = host
         self._executor = executor
         self._inbox = inbox
@@ -211,10 +213,14 @@ class Dispatcher:
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
-        sending.update_metadata = self._metadata(builder, lane)
+        if lane.peers or lane.metadata_full or lane.metadata_after_ms <= now_ms:
+            sending.update_metadata = self._metadata(builder, lane)
+            linger_ms = self._metadata_linger_ms
+            # All brokers wait until the same instants, so that they get the same objects.
+            lane.metadata_sent(self._log_end, now_ms if not linger_ms else (now_ms // linger_ms + 1) * linger_ms)
         if intents:
             sending.stop_replica = builder.stop_replica(broker, intents)
-        lane.sent(self._log_end)
+        lane.full, lane.dirty = False, {}
         return sending
 
     def _standing(self, lane: Lane) -> list[DeleteIntent]:

@@ -19,14 +19,16 @@ NEVER: Final = 2**63
 @attrs.define(eq=False)
 class Lane:
     """At first everything is dirty. `metadata_at`: the position in the log of metadata up to which the broker has it.
-    `intents`: to be sent; sent ones wait for their answer. Deletions that the broker refused have a back-off of their
-    own, so that they do not delay a new leader."""
+    Further metadata waits until `metadata_after_ms`, so that many changes are one request. `intents`: to be sent;
+    sent ones wait for their answer. Deletions that the broker refused have a back-off of their own, so that they
+    do not delay a new leader."""
 
     broker: Broker
     full: bool = True
     dirty: dict[int, None] = attrs.field(factory=dict)
     metadata_full: bool = True
     metadata_at: int = 0
+    metadata_after_ms: int = 0
     peers: bool = True
     intents: dict[Slot, DeleteIntent] = attrs.field(factory=dict)
     retry_at_ms: int = 0
@@ -37,15 +39,17 @@ class Lane:
 
     def due_ms(self, log_end: int) -> int:
         """When a round may be sent; NEVER if nothing is dirty."""
-        if self.dirty or self.full or self.peers or self.metadata_full or self.metadata_at < log_end:
+        if self.dirty or self.full or self.peers or self.metadata_full:
             return self.retry_at_ms
-        return max(self.retry_at_ms, self.intents_at_ms) if self.intents else NEVER
+        due_ms = self.metadata_after_ms if self.metadata_at < log_end else NEVER
+        if self.intents:
+            due_ms = min(due_ms, self.intents_at_ms)
+        return max(self.retry_at_ms, due_ms)
 
-    def sent(self, log_end: int) -> None:
-        """A round has what was dirty."""
-        self.full = self.metadata_full = self.peers = False
-        self.dirty = {}
-        self.metadata_at = log_end
+    def metadata_sent(self, log_end: int, after_ms: int) -> None:
+        """A round has the metadata up to here; more of it waits until `after_ms`."""
+        self.metadata_full = self.peers = False
+        self.metadata_at, self.metadata_after_ms = log_end, after_ms
 
     def delivered(self, round_: Round, now_ms: int) -> None:
         """The round was delivered; deletions may have been refused."""

@@ -307,7 +307,8 @@ class Loop:
         for finding in [*self.findings]:
             if finding != DEFECT:  # kept until the process ends, since the next term may be well
                 del self.findings[finding]
-        term = Term(services, committer, loaded)
+        linger_ms = 0 if self.polled_by is not None else services.settings.metadata_linger_ms
+        term = Term(services, committer, loaded, linger_ms)
         if left:
             term.findings["foreign controller"] = said_of(left)
         with self._lock:

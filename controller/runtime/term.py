@@ -38,9 +38,9 @@ ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
 
 class Term:
     """Everything that lives as long as one controller epoch of this controller. `ready`: the batch that is worked off;
-    None between two."""
+    None between two. `metadata_linger_ms`: see the settings."""
 
-    def __init__(self, services: Services, committer: Committer, loaded: Loaded) -> None:
+    def __init__(self, services: Services, committer: Committer, loaded: Loaded, metadata_linger_ms: int = 0) -> None:
         self.services = services
         self.state = loaded.state
         self.findings: dict[str, str] = {}  # those that are not about a key
@@ -51,6 +51,7 @@ class Term:
             services.inbox,
             services.clock,
             acknowledged_max=self._at_once,
+            metadata_linger_ms=metadata_linger_ms,
         )
         self.reconcile = Reconcile(services, loaded.kinds)
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
