@@ -8,7 +8,7 @@ from contextlib import closing
 
 from benchmarks.figures import rate
 from benchmarks.place import Place
-from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.clock import IdSource
 from kedge.controller.runtime.migration import Migration
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
@@ -17,7 +17,7 @@ TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 def run(source: Place, target: Place) -> None:
     source.fill(TOPICS, PARTITIONS, BROKERS)
     with closing(source.open()) as here, closing(target.open()) as there:
-        migration = Migration(here, there, (source.name, target.name), chance=Chance())
+        migration = Migration(here, there, (source.name, target.name), id_source=IdSource())
         begun_s = time.perf_counter()
         migration.check()
         migration.run()

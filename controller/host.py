@@ -32,10 +32,10 @@ from .model.values import BrokerRegistration, Settings, TopicPartition
 from .model.view import ClusterView
 from .rules.isr import accepted_isr
 from .runtime import config_keys, producer_ids
-from .runtime.clock import Chance, Clock, SystemClock
-from .runtime.collector import tuned
+from .runtime.clock import Clock, IdSource, SystemClock
 from .runtime.description import Description, describe
 from .runtime.executors import Executor, InlineExecutor, ThreadExecutor
+from .runtime.gc_tuning import tuned
 from .runtime.inbox import Inbox
 from .runtime.journal import Journal
 from .runtime.log_reports import LogReport, LogReports
@@ -119,7 +119,7 @@ class Controller:
             host=host,
             settings=self.settings,
             clock=clock,
-            chance=Chance(seed),
+            id_source=IdSource(seed),
             executor=late,
             inbox=Inbox(self.settings.inbox_max),
             outstanding=Outstanding(),
@@ -407,7 +407,7 @@ class Controller:
         """The admin API for `principal` (None: the host itself, which may do everything)."""
         return Admin(
             self._submitter,
-            self._services.chance,
+            self._services.id_source,
             self._services.log_reports,
             principal=principal,
             hooks=self._hooks,

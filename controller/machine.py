@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from .model import events as e
-from .model.events import Decision, Event
+from .model.events import Decision, Event, Reason
 from .rules import (
     brokers,
     config_changes,
@@ -36,15 +36,24 @@ from .state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
 
+DUE: Final[dict[Reason, Rule]] = {
+    Reason.CHECK: leader_election.partition_due,
+    Reason.DIED: leader_election.replica_died,
+    Reason.DEADLINE: reassignment.move_deadline,
+    Reason.PREFERRED: preferred.preferred_due,
+    Reason.STRAY: foreign_writes.stray_isr_found,
+    Reason.PLANNED: legacy.legacy_entry_due,
+    Reason.RETIRE: retirement.retirement_due,
+    Reason.STOP: deletion.partition_deletion_due,
+    Reason.ERASE: deletion.state_key_due,
+}
+
 RULES: Final[dict[type[Event], Rule]] = {
     e.AlterReassignment: reassignment.alter_reassignment,
-    e.MoveDeadline: reassignment.move_deadline,
     e.NothingDue: lambda _state, _event: Decision(),
     e.ForeignTargetFound: reassignment.foreign_target_found,
     e.ElectLeader: leader_election.elect_leader,
-    e.ReplicaDied: leader_election.replica_died,
-    e.ReplicasDied: leader_election.replica_died,
-    e.PartitionDue: leader_election.partition_due,
+    e.PartitionDue: lambda view, event: DUE[event.reason](view, event),
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,
     e.DeleteTopic: deletion.delete_topic,
@@ -54,7 +63,6 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.ReductionKeyRead: reduction_keys.reduction_key_read,
     e.ReductionDue: reduction_keys.reduction_due,
     e.ReductionKeyDue: reduction_keys.reduction_key_due,
-    e.RetirementDue: retirement.retirement_due,
     e.RetirementsDue: reduction_clock.retirements_due,
     e.RetirementOver: retirement.retirement_over,
     e.PurgeDue: purge.purge_due,
@@ -71,14 +79,11 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.DiskReported: brokers.disk_reported,
     e.DeletionAcknowledged: brokers.deletion_acknowledged,
     e.TopicDeletionDue: deletion.topic_deletion_due,
-    e.PartitionDeletionDue: deletion.partition_deletion_due,
     e.TopicLogsDue: deletion.topic_logs_due,
-    e.StateKeyDue: deletion.state_key_due,
     e.TopicGoneDue: deletion.topic_gone_due,
     e.DeletionKeyRead: deletion.deletion_key_read,
     e.TopicKeyDue: foreign_writes.topic_key_due,
     e.KafkaMoveFound: foreign_writes.kafka_move_found,
-    e.StrayIsrFound: foreign_writes.stray_isr_found,
     e.TopicIdMissing: foreign_writes.topic_id_missing,
     e.IntentsDue: foreign_writes.intents_due,
     e.IntentDue: foreign_writes.intent_due,
@@ -87,13 +92,11 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.TopicKeyRead: foreign_writes.topic_key_read,
     e.LegacyKeyRead: legacy.legacy_key_read,
     e.LegacyPlanDue: legacy.legacy_plan_due,
-    e.LegacyEntryDue: legacy.legacy_entry_due,
     e.LegacyKeyDue: legacy.legacy_key_due,
     e.ShutdownAsked: shutdown.shutdown_asked,
     e.ReplicaLeaves: shutdown.replica_leaves,
     e.ShutdownDecided: shutdown.shutdown_decided,
     e.RebalanceDue: preferred.rebalance_due,
-    e.PreferredDue: preferred.preferred_due,
     e.PreferredElectionPut: preferred.preferred_election_put,
     e.ConfigKeyRead: foreign_writes.config_key_read,
     e.BrokerConfigRead: foreign_writes.broker_config_read,
@@ -111,7 +114,7 @@ RULES: Final[dict[type[Event], Rule]] = {
 def decide(state: ClusterState, event: Event) -> Decision:
     """The Decision of the rules for `event`; the state is not changed."""
     decision = RULES[type(event)](state, event)
-    return legacy.follow(state, event, decision) if state.legacy.is_there else decision
+    return legacy.add_consequences(state, event, decision) if state.legacy.is_there else decision
 
 
 def step(state: ClusterState, event: Event) -> Decision:

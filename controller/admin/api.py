@@ -194,9 +194,9 @@ class Admin(ConfigRequests, ThrottlingAdmin):
                 assignments=new.replica_assignments,
                 configs=new.configs,
                 validate_only=validate_only,
-                topic_id=self._chance.topic_id(),
-                start=self._chance.below(_START_MAX),
-                shift=self._chance.below(_START_MAX),
+                topic_id=self._id_source.topic_id(),
+                start=self._id_source.below(_START_MAX),
+                shift=self._id_source.below(_START_MAX),
                 policy_message=None if policy is None else policy(name, new),
             )
 
@@ -256,7 +256,7 @@ class Admin(ConfigRequests, ThrottlingAdmin):
         event = ForgetBroker(self._submitter.now_ms(), as_broker(broker_id))
         return self._whole(
             "ALTER",
-            lambda: self._submitter.ask(event, as_timeout(timeout_s), "forget_broker", self._chance.nonce()),
+            lambda: self._submitter.ask(event, as_timeout(timeout_s), "forget_broker", self._id_source.nonce()),
         )
 
     # --- leaders

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from ..model.errors import ApiError, ClusterAuthorizationFailed
 from ..model.events import Event
 from ..model.view import ClusterView
-from ..runtime.clock import Chance
+from ..runtime.clock import IdSource
 from ..runtime.log_reports import LogReports
 from ..runtime.replies import Reply
 from ..runtime.submit import Submitter
@@ -29,14 +29,14 @@ class Requests:
     def __init__(
         self,
         submitter: Submitter,
-        chance: Chance,
+        id_source: IdSource,
         log_reports: LogReports,
         *,
         principal: str | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._submitter = submitter
-        self._chance = chance
+        self._id_source = id_source
         self._log_reports = log_reports
         self._principal = principal
         self._hooks = hooks or Hooks()
@@ -69,7 +69,7 @@ class Requests:
         """One request with an event for each key; `make` gets the time, the key and its value."""
         if error := self._refusal(operation):
             return Results(self._submitter.failed_each(wanted, error))
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._id_source.nonce(), as_timeout(timeout_s)
         events = [(key, make(now_ms, key, value)) for key, value in wanted.items()]
         return Results(self._submitter.submit(self._submitter.jobs(events, timeout_ms, cause, request)))
 
@@ -93,7 +93,7 @@ class Requests:
         """One request with the events that `make` finds; its answer has that of each, but for errors to leave out."""
         return self._whole(
             operation,
-            lambda: self._submitter.expand_all(make, as_timeout(timeout_s), cause, self._chance.nonce(), leave_out),
+            lambda: self._submitter.expand_all(make, as_timeout(timeout_s), cause, self._id_source.nonce(), leave_out),
         )
 
     def _whole(self, operation: str, send: Callable[[], Reply[V]]) -> Future[V]:

@@ -157,7 +157,7 @@ class ThrottlingAdmin(Requests):
             if unnamed is not None:
                 self._submitter.complete(unnamed, whole.error)
 
-        self._submitter.ask(event, timeout_ms, cause, self._chance.nonce()).add_done_callback(answered)
+        self._submitter.ask(event, timeout_ms, cause, self._id_source.nonce()).add_done_callback(answered)
         return Results(replies, unnamed)
 
     def _failed(self, names: Iterable[K], error: Callable[[], ApiError]) -> Results[K, None]:

@@ -18,7 +18,7 @@ from ..codec import keys, partition_state
 from ..codec.names import is_topic
 from ..codec.text import EACH_ONCE, SOME_BROKERS, BadValue, fields, parse
 from ..codec.topic import WITHOUT_HOLES
-from ..keys.base import Ground
+from ..keys.base import KeyContext
 from ..keys.brokers import RegistrationKeys
 from ..keys.table import KeyKinds
 from ..model.values import Settings
@@ -68,7 +68,7 @@ def _load(states: Iterable[StateEntry], others: Iterable[Entry]) -> Tree:
         server.table.create(entry.key, _row(entry), Touched())
     for _, _, entry in states:
         server.table.rows[entry.key] = _row(entry)  # read by path alone: no index of names is needed
-    kinds = KeyKinds(Ground(ClusterState(0, 0, Settings()), MemoryStore(server)))
+    kinds = KeyKinds(KeyContext(ClusterState(0, 0, Settings()), MemoryStore(server)))
     for kind in kinds:
         kind.load(now_ms=0)
     return Tree(kinds.state, kinds.one(RegistrationKeys).brokers)

@@ -19,14 +19,14 @@ BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 _KEPT_KNOWN: Final = frozenset({"set", "was", "wanted"})
 
 
-def decode(kind: MarkKind, value: bytes, version: int = 1) -> tuple[dict[str, OwnerMark], MarkKey]:
+def decode(kind: MarkKind, value: bytes) -> tuple[dict[str, OwnerMark], MarkKey]:
     """The marks in `value`, by owner, and the rest of the key, which is at `version`. Raises BadValue."""
     found = fields(parse(value), "mark")
     format_ = number(found.get("version", 1), "version", 1, 1000)
     owners = _topics(found) if kind == "topics" else _brokers(found)
     extra = unknown_fields(found, frozenset({"version", kind, "previous"}))
     previous = _previous(kind, found)
-    return {owner: OwnerMark(previous.get(owner)) for owner in owners}, MarkKey(version, extra, format_)
+    return {owner: OwnerMark(previous.get(owner)) for owner in owners}, MarkKey(extra, format_)
 
 
 def _topics(found: Mapping[str, object]) -> list[str]:

@@ -35,7 +35,7 @@ def _one_by_one(read: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[tu
 
 
 @attrs.define(slots=False)
-class Ground:
+class KeyContext:
     """What all kinds of one term share. `seq`: the number of the commit being written. `hint`: have a path read again.
     `ahead`: yields each part with what was read for it, and may read the next part meanwhile. Methods that read raise
     the store's errors."""
@@ -135,20 +135,20 @@ def name_of(path: str) -> str:
 
 
 class KeyKind:
-    """One kind of key. `of`: what identifies a dirty key of the kind `dirty`. `roots`: where its keys are, at or
-    directly below, and how they are watched. `told`: the event that holds the content of such a key, and its field that
-    is `of`.
-    `unreadable`: what an unreadable key means. `hinted`: paths to read again; a root stands for all keys below it."""
+    """One kind of key. `name`: the first word of its dirty keys; a `key_id` identifies one of them. `roots`: where its
+    keys are, at or directly below, and how they are watched. `read_event`: the event that holds the content of such a
+    key, and its field that is the key id. `unreadable`: what an unreadable key means. `hinted`: paths to read again; a
+    root stands for all keys below it."""
 
-    dirty: ClassVar[str]
+    name: ClassVar[str]
     unreadable: ClassVar[tuple[Unreadable, ...]] = ()
     path: Callable[[Any], str] = staticmethod(str)
     roots: ClassVar[tuple[tuple[str, Depth | None], ...]] = ()
-    told: ClassVar[tuple[type[Event], str] | None] = None
+    read_event: ClassVar[tuple[type[Event], str] | None] = None
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground = ground
-        self.state = ground.state
+    def __init__(self, context: KeyContext) -> None:
+        self.context = context
+        self.state = context.state
         self.hinted: dict[str, None] = {}
 
     # --- read
@@ -166,40 +166,40 @@ class KeyKind:
         parents = [root for root, depth in self.roots if depth is not Depth.SELF]
         found = dict.fromkeys(path for path in paths if path not in parents)
         for root in (root for root in parents if root in paths):
-            found |= dict.fromkeys(self.ground.children(root))
+            found |= dict.fromkeys(self.context.children(root))
         return found
 
-    def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, key_ids: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
         """The events for keys that another program wrote. Small keys are simply overwritten, whatever they hold: their
         versions are adopted here, and there is no event."""
-        paths = [self.key(of) for of in ofs]
-        for path, entry in zip(paths, self.ground.current(paths), strict=True):
+        paths = [self.key(key_id) for key_id in key_ids]
+        for path, entry in zip(paths, self.context.current(paths), strict=True):
             self.state.versions.put(path, at_of(path, entry).version)
         return []
 
-    def told_of(self, event: Any) -> object:
-        """The `of` of an event of `told`; None if the key is not known."""
-        return getattr(event, self.told[1]) if self.told else None
+    def key_id_of(self, event: Any) -> object:
+        """The `key_id` of an event of `read_event`; None if the key is not known."""
+        return getattr(event, self.read_event[1]) if self.read_event else None
 
     # --- written
 
-    def cost_max(self, of: Any) -> int:  # noqa: ARG002 - the content is counted separately, or small
+    def cost_max(self, key_id: Any) -> int:  # noqa: ARG002 - the content is counted separately, or small
         """An upper bound of the bytes that it adds to a commit."""
         return PATH_BYTES + NAME_CHARACTERS_MAX
 
-    def key(self, of: Any) -> str:
+    def key(self, key_id: Any) -> str:
         """The path."""
-        return self.path(of)
+        return self.path(key_id)
 
-    def content(self, of: Any) -> Content:
+    def content(self, key_id: Any) -> Content:
         """What the key is to hold, from the state."""
         raise NotImplementedError
 
-    def op(self, of: Any, key: str) -> Op | None:
+    def op(self, key_id: Any, key: str) -> Op | None:
         """The op to write; None if there is nothing to write."""
-        return op_of(key, self.content(of), self.state.versions.of(key))
+        return op_of(key, self.content(key_id), self.state.versions.of(key))
 
-    def committed(self, of: Any, key: str, version: int) -> None:  # noqa: ARG002
+    def committed(self, key_id: Any, key: str, version: int) -> None:  # noqa: ARG002
         """A commit left the key at `version` (0: absent)."""
         self.state.versions.put(key, version)
 
@@ -207,19 +207,19 @@ class KeyKind:
 class UnversionedKeys(KeyKind):
     """Keys that are deleted without being read, at whatever version, unless a conflict shows that they are absent."""
 
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
+    def __init__(self, context: KeyContext) -> None:
+        super().__init__(context)
         self._absent: set[str] = set()
 
-    def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
-        self._absent.update(map(self.key, ofs))
+    def reread(self, key_ids: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
+        self._absent.update(map(self.key, key_ids))
         return []
 
-    def op(self, of: Any, key: str) -> Op | None:  # noqa: ARG002
+    def op(self, key_id: Any, key: str) -> Op | None:  # noqa: ARG002
         if key in self._absent:
             self._absent.discard(key)
             return None
         return Delete(key, PRESENT)
 
-    def committed(self, of: Any, key: str, version: int) -> None:
+    def committed(self, key_id: Any, key: str, version: int) -> None:
         """No version was known."""

@@ -16,7 +16,7 @@ from ..codec.names import broker_in
 from ..model.events import BrokerRedescribed, Event
 from ..model.values import Broker
 from ..rules.registrations import came_and_went
-from .base import GONE, Content, Ground, KeyKind
+from .base import GONE, Content, KeyContext, KeyKind
 from .unreadable import Unreadable
 
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
@@ -27,8 +27,9 @@ TOO_OLD: Final = (
 
 
 class RegistrationKeys(KeyKind):
-    """A dirty key checks that a broker is not registered; `of`: its id. `brokers`: readable registrations. `unread`:
-    the `created` of unreadable ones. `is_due`: whether registrations must be compared with the live brokers."""
+    """A dirty key checks that a broker is not registered; the key id is its id. `brokers`: readable registrations.
+    `unread`: the `created` of unreadable ones. `is_due`: whether registrations must be compared with the live
+    brokers."""
 
     unreadable = (
         Unreadable(
@@ -38,11 +39,11 @@ class RegistrationKeys(KeyKind):
             "a death",
         ),
     )
-    dirty, path = "unregistered", staticmethod(keys.broker)
+    name, path = "unregistered", staticmethod(keys.broker)
     roots = ((keys.BROKER_IDS, Depth.VALUES),)
 
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
+    def __init__(self, context: KeyContext) -> None:
+        super().__init__(context)
         self.brokers: dict[int, Broker] = {}
         self.unread: dict[int, int] = {}
         self.is_due = True
@@ -65,9 +66,9 @@ class RegistrationKeys(KeyKind):
         is_due, self.is_due = self.is_due, False
         return came_and_went(self.state, self.brokers, self.unread, now_ms) if is_due else []
 
-    def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, key_ids: Sequence[int], now_ms: int) -> list[Event]:  # noqa: ARG002
         """The events for brokers that came or went, at least as new as the commit that found a broker registered."""
-        self.ground.get(TOKEN_KEY)
+        self.context.get(TOKEN_KEY)
         self._read()
         return came_and_went(self.state, self.brokers, self.unread, now_ms)
 
@@ -79,14 +80,14 @@ class RegistrationKeys(KeyKind):
     def _read(self) -> None:
         """Read all registrations. A name that is not a broker id is a problem, and no broker."""
         problems: dict[str, str] = {}
-        entries = list(self.ground.below(keys.BROKER_IDS))
+        entries = list(self.context.below(keys.BROKER_IDS))
         self.brokers, self.unread = {}, {}
         for name, entry in entries:
             try:
                 self._take(broker_in(name), entry, problems)
             except BadValue as error:
                 problems[entry.key] = str(error)
-        self.ground.findings.below(keys.BROKER_IDS, problems)
+        self.context.findings.below(keys.BROKER_IDS, problems)
 
     def _take(self, broker_id: int, entry: Entry, problems: dict[str, str]) -> None:
         try:
@@ -99,45 +100,45 @@ class RegistrationKeys(KeyKind):
             self.unread[broker_id] = entry.created
             problems[entry.key] = self.unreadable[0].said(error)
 
-    def content(self, of: int) -> Content:  # noqa: ARG002
+    def content(self, key_id: int) -> Content:  # noqa: ARG002
         return GONE  # of a broker that is not registered: it is checked to be absent
 
 
 class AdmissionKeys(KeyKind):
-    """The latest admitted registration of a broker. `of`: its id. Only controllers write these keys."""
+    """The latest admitted registration of a broker. `key_id`: its id. Only controllers write these keys."""
 
     unreadable = (Unreadable("admission", "a death, then a new registration, which writes the key again"),)
-    dirty, path = "admitted", staticmethod(keys.admitted)
+    name, path = "admitted", staticmethod(keys.admitted)
     roots = ((keys.ADMITTED, None),)
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
-        for name, entry in self.ground.below(keys.ADMITTED):
+        for name, entry in self.context.below(keys.ADMITTED):
             try:
                 broker_id = broker_in(name)
                 self.state.versions.put(entry.key, entry.version)
                 self.state.load_admitted(broker_id, UNKNOWN_EPOCH)
                 self.state.load_admitted(broker_id, small.decode_admitted(entry.value))
             except BadValue as error:
-                self.ground.findings.bad(entry.key, str(error))
+                self.context.findings.bad(entry.key, str(error))
         return []
 
-    def content(self, of: int) -> Content:
-        live = self.state.brokers.get(of)  # None: it came and went within the batch; the next admission writes it
+    def content(self, key_id: int) -> Content:
+        live = self.state.brokers.get(key_id)  # None: it came and went within the batch; the next admission writes it
         return None if live is None else small.encode_admitted(live.epoch)
 
-    def committed(self, of: int, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.admission_written(of)
+    def committed(self, key_id: int, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.admission_written(key_id)
 
 
 class ForgottenKeys(KeyKind):
     """The same key, for a broker that is forgotten."""
 
-    dirty, path = "forgotten", staticmethod(keys.admitted)
+    name, path = "forgotten", staticmethod(keys.admitted)
 
-    def content(self, of: int) -> Content:
-        return None if of in self.state.brokers else GONE  # it came again within the batch
+    def content(self, key_id: int) -> Content:
+        return None if key_id in self.state.brokers else GONE  # it came again within the batch
 
-    def committed(self, of: int, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.admission_deleted(of)
+    def committed(self, key_id: int, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.admission_deleted(key_id)

@@ -16,12 +16,12 @@ from ..codec import BadValue, keys, small
 from ..model.events import BrokerConfigRead, ConfigKeyRead, Event
 from ..model.records import KeyAt
 from ..model.values import UnreadConfigs
-from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, name_of
+from .base import GONE, PATH_BYTES, Content, KeyContext, KeyKind, name_of
 from .unreadable import Unreadable
 
 
 class TopicConfigKeys(KeyKind):
-    """`of`: the topic, which may have been deleted."""
+    """`key_id`: the topic, which may have been deleted."""
 
     unreadable = (
         Unreadable(
@@ -29,40 +29,40 @@ class TopicConfigKeys(KeyKind):
             "the known configs stay in force, except unclean election, which is off there whatever the defaults say",
         ),
     )
-    dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
+    name, path, read_event = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
     roots = ((keys.CONFIG_TOPICS, Depth.VALUES),)
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         is_all = keys.CONFIG_TOPICS in paths
         names = self.state.topic_names() if is_all else [n for n in map(name_of, paths) if self.state.topic(n)]
-        found = self.ground.columns(list(map(keys.topic_config, names)))
+        found = self.context.columns(list(map(keys.topic_config, names)))
         return [self._news(now_ms, at, value) for at, value in found if not self.state.is_known(at)]
 
     def _news(self, now_ms: int, at: KeyAt, value: bytes | None) -> ConfigKeyRead:
         name = name_of(at.path)
-        configs = config_in(self.ground, at.path, value, self.state.topic_config(name))
+        configs = config_in(self.context, at.path, value, self.state.topic_config(name))
         return ConfigKeyRead(now_ms, name, configs, at)
 
-    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        super().reread([of for of in ofs if not self._is_read(of)], now_ms)
-        found = _read_again(self.ground, [keys.topic_config(of) for of in ofs if self._is_read(of)])
+    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
+        super().reread([key_id for key_id in key_ids if not self._is_read(key_id)], now_ms)
+        found = _read_again(self.context, [keys.topic_config(key_id) for key_id in key_ids if self._is_read(key_id)])
         return [self._news(now_ms, at, value) for at, value in found]
 
-    def _is_read(self, of: str) -> bool:
+    def _is_read(self, key_id: str) -> bool:
         """Those of a topic that is made or deleted are only written over."""
-        return self.state.topic(of) is not None and not self.state.is_deleting(of)
+        return self.state.topic(key_id) is not None and not self.state.is_deleting(key_id)
 
-    def cost_max(self, of: str) -> int:
-        row = self.state.topics.get(of)
-        return PATH_BYTES + len(of) + (0 if row is None else len(small.encode_config(row.configs)))
+    def cost_max(self, key_id: str) -> int:
+        row = self.state.topics.get(key_id)
+        return PATH_BYTES + len(key_id) + (0 if row is None else len(small.encode_config(row.configs)))
 
-    def content(self, of: str) -> Content:
-        row = self.state.topics.get(of)
+    def content(self, key_id: str) -> Content:
+        row = self.state.topics.get(key_id)
         return GONE if row is None else small.encode_config(row.configs)
 
 
 class BrokerConfigKeys(KeyKind):
-    """`of`: a broker's id in decimal, or "<default>"."""
+    """`key_id`: a broker's id in decimal, or "<default>"."""
 
     unreadable = (
         Unreadable(
@@ -72,12 +72,12 @@ class BrokerConfigKeys(KeyKind):
         ),
         Unreadable("configs of a broker", "the known configs stay in force, and cannot be altered"),
     )
-    dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
+    name, path, read_event = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
     roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
-        for name, entry in self.ground.below(keys.CONFIG_BROKERS):
-            configs = config_in(self.ground, entry.key, entry.value, {})
+        for name, entry in self.context.below(keys.CONFIG_BROKERS):
+            configs = config_in(self.context, entry.key, entry.value, {})
             self.state.versions.put(entry.key, entry.version)
             self.state.load_broker_config(name, configs)
         return []
@@ -88,39 +88,39 @@ class BrokerConfigKeys(KeyKind):
             found |= dict.fromkeys(map(keys.broker_config, self.state.configured_brokers()))
         return [
             self._news(now_ms, at, value)
-            for at, value in self.ground.columns(list(found))
+            for at, value in self.context.columns(list(found))
             if not self.state.is_known(at)
         ]
 
     def _news(self, now_ms: int, at: KeyAt, value: bytes | None) -> BrokerConfigRead:
         name = name_of(at.path)
-        configs = config_in(self.ground, at.path, value, self.state.broker_config(name))
+        configs = config_in(self.context, at.path, value, self.state.broker_config(name))
         return BrokerConfigRead(now_ms, name, configs, at)
 
-    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        found = _read_again(self.ground, list(map(keys.broker_config, ofs)))
+    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
+        found = _read_again(self.context, list(map(keys.broker_config, key_ids)))
         return [self._news(now_ms, at, value) for at, value in found]
 
-    def cost_max(self, of: str) -> int:
-        return OP_BYTES_FIXED + len(keys.broker_config(of)) + len(self.content(of))
+    def cost_max(self, key_id: str) -> int:
+        return OP_BYTES_FIXED + len(keys.broker_config(key_id)) + len(self.content(key_id))
 
-    def content(self, of: str) -> bytes:
-        return small.encode_config(self.state.broker_config(of))
+    def content(self, key_id: str) -> bytes:
+        return small.encode_config(self.state.broker_config(key_id))
 
 
-def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[KeyAt, bytes | None]]:
+def _read_again(context: KeyContext, paths: Sequence[str]) -> Iterator[tuple[KeyAt, bytes | None]]:
     """Keys and values, at least as new as our last commit."""
-    ground.get(TOKEN_KEY)
-    return ground.columns(paths)
+    context.get(TOKEN_KEY)
+    return context.columns(paths)
 
 
-def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str, str]) -> Mapping[str, str]:
+def config_in(context: KeyContext, key: str, value: bytes | None, known: Mapping[str, str]) -> Mapping[str, str]:
     """The configs in `value` (None: the key is absent), or `known` where it cannot be read."""
-    ground.findings.good(key)
+    context.findings.good(key)
     try:
         return {} if value is None else small.decode_config(value)
     except BadValue as error:
-        ground.findings.bad(key, unread_config(key).said(error))
+        context.findings.bad(key, unread_config(key).said(error))
         return UnreadConfigs(known)
 
 

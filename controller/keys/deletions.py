@@ -13,16 +13,16 @@ from .unreadable import Unreadable
 
 
 class DeletionKeys(KeyKind):
-    """`of`: the name of the topic."""
+    """`key_id`: the name of the topic."""
 
     unreadable = (Unreadable("request to delete a topic", "its value does not matter: its name is the request"),)
-    dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
+    name, path, read_event = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
     roots = ((keys.DELETE_TOPICS, Depth.VALUES),)
 
     def load(self, now_ms: int) -> list[Event]:
         """Those of known topics go on before anything else is decided; of the others the rules decide."""
         state, events = self.state, list[Event]()
-        for name, entry in self.ground.below(keys.DELETE_TOPICS):
+        for name, entry in self.context.below(keys.DELETE_TOPICS):
             if name in state.topics and deletion_goes_on(state, name):
                 state.versions.put(entry.key, entry.version)
                 state.start_deletion(name)
@@ -33,22 +33,22 @@ class DeletionKeys(KeyKind):
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """All keys that are not as we know them."""
-        found = {name: at_of(entry.key, entry) for name, entry in self.ground.below(keys.DELETE_TOPICS)}
+        found = {name: at_of(entry.key, entry) for name, entry in self.context.below(keys.DELETE_TOPICS)}
         lost = [name for name in self.state.versions.below(keys.DELETE_TOPICS) if name not in found]
         found |= {name: at_of(keys.delete_topic(name), None) for name in lost}
         return [DeletionKeyRead(now_ms, name, at) for name, at in found.items() if not self.state.is_known(at)]
 
-    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
-        paths = list(map(keys.delete_topic, ofs))
-        found = map(at_of, paths, self.ground.current(paths))
-        return [DeletionKeyRead(now_ms, of, at) for of, at in zip(ofs, found, strict=True)]
+    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
+        paths = list(map(keys.delete_topic, key_ids))
+        found = map(at_of, paths, self.context.current(paths))
+        return [DeletionKeyRead(now_ms, key_id, at) for key_id, at in zip(key_ids, found, strict=True)]
 
-    def content(self, of: str) -> Content:
+    def content(self, key_id: str) -> Content:
         state = self.state
-        if of not in state.deletions or of not in state.topics:
+        if key_id not in state.deletions or key_id not in state.topics:
             return GONE
-        return None if state.versions.of(keys.delete_topic(of)) else b""  # one that is there need not be written
+        return None if state.versions.of(keys.delete_topic(key_id)) else b""  # one that is there need not be written
 
-    def committed(self, of: str, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.deletion_written(of)
+    def committed(self, key_id: str, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.deletion_written(key_id)

@@ -12,7 +12,7 @@ from .unreadable import Unreadable
 
 
 class NewIntentKeys(KeyKind):
-    """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
+    """What a broker has to delete by this commit. `key_id`: its id. Each intent adds bytes of its own. `seq_max`: the
     highest number that a takeover found in the name of a key."""
 
     unreadable = (
@@ -20,16 +20,16 @@ class NewIntentKeys(KeyKind):
             "intents", "the replicas that it names are not deleted until a controller takes over that can read it"
         ),
     )
-    dirty, seq_max = "intents", 0
+    name, seq_max = "intents", 0
 
     def load(self, now_ms: int) -> list[Event]:
-        ground = self.ground
-        paths = [path for broker in ground.children(keys.REPLICA_DELETIONS) for path in ground.children(broker)]
-        for entry in filter(None, ground.many(paths)):
+        context = self.context
+        paths = [path for broker in context.children(keys.REPLICA_DELETIONS) for path in context.children(broker)]
+        for entry in filter(None, context.many(paths)):
             try:
                 self._take(entry)
             except BadValue as error:
-                ground.findings.bad(entry.key, str(error))
+                context.findings.bad(entry.key, str(error))
         return [IntentsDue(now_ms, broker) for broker in sorted({broker for broker, _ in self.state.intents.keys})]
 
     def _take(self, entry: Entry) -> None:
@@ -39,29 +39,29 @@ class NewIntentKeys(KeyKind):
         self.state.intents.load(owner, number, small.decode_intents(entry.value, owner))
         self.state.versions.put(entry.key, entry.version)
 
-    def key(self, of: int) -> str:
-        return keys.replica_deletions(of, self.ground.intents_seq)
+    def key(self, key_id: int) -> str:
+        return keys.replica_deletions(key_id, self.context.intents_seq)
 
-    def content(self, of: int) -> Content:
-        waiting = self.state.intents.undurable(of)
+    def content(self, key_id: int) -> Content:
+        waiting = self.state.intents.undurable(key_id)
         return small.encode_intents(waiting) if waiting else None
 
-    def committed(self, of: int, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.intents.durable(of, self.ground.intents_seq)
+    def committed(self, key_id: int, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.intents.durable(key_id, self.context.intents_seq)
 
 
 class DoneIntentKeys(KeyKind):
-    """A key of intents of which none is open. `of`: broker and number of the key."""
+    """A key of intents of which none is open. `key_id`: broker and number of the key."""
 
-    dirty = "intents done"
+    name = "intents done"
 
-    def key(self, of: KeyId) -> str:
-        return keys.replica_deletions(*of)
+    def key(self, key_id: KeyId) -> str:
+        return keys.replica_deletions(*key_id)
 
-    def content(self, of: KeyId) -> Content:
-        return GONE if of in self.state.intents.keys else None
+    def content(self, key_id: KeyId) -> Content:
+        return GONE if key_id in self.state.intents.keys else None
 
-    def committed(self, of: KeyId, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.intents.key_is_gone(of)
+    def committed(self, key_id: KeyId, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.intents.key_is_gone(key_id)

@@ -16,7 +16,7 @@ from ..model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from ..model.legacy import NO_KEY, LegacyKey
 from ..model.records import KeyAt
 from ..state import LEGACY
-from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, at_of
+from .base import GONE, PATH_BYTES, Content, KeyContext, KeyKind, at_of
 from .unreadable import Unreadable
 
 
@@ -26,15 +26,15 @@ class LegacyKeys(KeyKind):
     unreadable = (
         Unreadable("legacy plan", "nothing of it is begun; it is removed, or overwritten, once nothing moves"),
     )
-    dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
+    name, path, read_event = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
     roots = ((keys.REASSIGN_PARTITIONS, Depth.SELF),)
 
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
+    def __init__(self, context: KeyContext) -> None:
+        super().__init__(context)
         self._waits_for_brokers = False
         self._behind_since_ms: int | None = None
 
-    def told_of(self, event: object) -> object:  # noqa: ARG002
+    def key_id_of(self, event: object) -> object:  # noqa: ARG002
         return LEGACY[1]
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
@@ -48,13 +48,13 @@ class LegacyKeys(KeyKind):
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         return [LegacyKeyRead(now_ms, *self._read())]
 
-    def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, key_ids: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
         return [LegacyKeyRead(now_ms, *self._read())]
 
     def _read(self) -> tuple[KeyAt, LegacyKey]:
         """The key and its content, with the reason if that cannot be read."""
-        entry = self.ground.get(keys.REASSIGN_PARTITIONS)
-        self.ground.findings.good(keys.REASSIGN_PARTITIONS)
+        entry = self.context.get(keys.REASSIGN_PARTITIONS)
+        self.context.findings.good(keys.REASSIGN_PARTITIONS)
         at = at_of(keys.REASSIGN_PARTITIONS, entry)
         if entry is None:
             return at, NO_KEY
@@ -62,7 +62,7 @@ class LegacyKeys(KeyKind):
             return at, codec.decode(entry.value)
         except BadValue as error:
             problem = f"{keys.REASSIGN_PARTITIONS}: {error}"
-            self.ground.findings.bad(keys.REASSIGN_PARTITIONS, problem)
+            self.context.findings.bad(keys.REASSIGN_PARTITIONS, problem)
             return at, LegacyKey(problem=problem)
 
     def due(self, now_ms: int, elapsed_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
@@ -92,14 +92,14 @@ class LegacyKeys(KeyKind):
             return elapsed_ms
         return self._behind_since_ms + self.state.settings.topic_rewrite_interval_ms
 
-    def cost_max(self, of: object) -> int:  # noqa: ARG002
+    def cost_max(self, key_id: object) -> int:  # noqa: ARG002
         held = self.state.legacy
         return PATH_BYTES + codec.bytes_max(held.entries.values(), held.key.extra)
 
-    def content(self, of: object) -> Content:  # noqa: ARG002
+    def content(self, key_id: object) -> Content:  # noqa: ARG002
         held = self.state.legacy
         return codec.encode(held.ordered(), held.key.extra, held.key.format) if held.entries else GONE
 
-    def committed(self, of: object, key: str, version: int) -> None:
-        super().committed(of, key, version)
+    def committed(self, key_id: object, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
         self.state.legacy.committed(is_there=bool(version))

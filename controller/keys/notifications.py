@@ -18,10 +18,9 @@ from ...stores.base import Depth, Entry
 from ...stores.checks import OP_BYTES_FIXED, parent
 from ..codec import BadValue, keys, notifications
 from ..model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
-from ..model.records import NotificationWorkedOff
 from ..model.values import TopicPartition
 from ..rules.foreign_writes import passed_over
-from .base import GONE, Content, Ground, KeyKind, at_of
+from .base import GONE, Content, KeyContext, KeyKind, at_of
 from .states import read_states
 from .unreadable import Unreadable
 
@@ -29,19 +28,19 @@ Named: TypeAlias = dict[TopicPartition, None]
 
 
 class NotificationKeys(KeyKind):
-    """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
+    """A dirty key is one that was worked off; `key_id`: its path. One reading of a key at a time: the end of it shows
     whether the key was put again."""
 
     unreadable = (Unreadable("notification", "it is removed, because no other program would remove it"),)
-    dirty, told = "notification", (NotificationDone, "")
+    name, read_event = "notification", (NotificationDone, "")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),
         (keys.ISR_CHANGES, Depth.CHILDREN),
         (keys.LOG_DIR_EVENTS, Depth.CHILDREN),
     )
 
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
+    def __init__(self, context: KeyContext) -> None:
+        super().__init__(context)
         self._working: dict[str, None] = {}
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
@@ -51,67 +50,67 @@ class NotificationKeys(KeyKind):
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         """What the hinted keys ask for."""
         events, fresh, named = list[Event](), dict[str, None](), Named()
-        for entry in self.ground.many(list(self.named(paths))):
+        for entry in self.context.many(list(self.named(paths))):
             if entry is not None and entry.key not in self._working:
                 fresh[entry.key] = None
                 events += self._read(entry, now_ms, named)
-        states = read_states(self.ground, list(named), now_ms)
+        states = read_states(self.context, list(named), now_ms)
         self._working |= fresh
         return [*states, *events]
 
     def _read(self, entry: Entry, now_ms: int, named: Named) -> list[Event]:
         """`named`: partitions whose state keys are to be read; their events come before the end of the notification."""
         try:
-            return _READ[_about(entry.key)](self.ground, entry, now_ms, named)
+            return _READ[_about(entry.key)](self.context, entry, now_ms, named)
         except BadValue as error:
             return [NotificationDone(now_ms, at_of(entry.key, entry), problem=str(error))]
 
-    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """They were put again, or removed: what they say now is worked off by itself."""
-        for of in ofs:
-            self._working.pop(of, None)
-            self.hinted[of] = None
+        for key_id in key_ids:
+            self._working.pop(key_id, None)
+            self.context.hint(key_id)
         return []
 
-    def worked_off(self, record: NotificationWorkedOff) -> Iterator[str]:
-        """The commit that deletes the key was applied; what people hear of it."""
-        self._working.pop(record.key, None)
-        about = _about(record.key)
-        self.ground.findings.good(about)
-        yield from (f"{record.key}: passed over: {note}" for note in record.notes)
-        if record.problem is not None:
-            said = f"{record.key} was removed, since it cannot be read: {record.problem}"
-            self.ground.findings.bad(about, said)
-            yield said
+    def worked_off(self, key: str, notes: Sequence[str], problem: str | None) -> Iterator[str]:
+        """The commit that deletes the key was applied. Yields the warnings."""
+        self._working.pop(key, None)
+        about = _about(key)
+        self.context.findings.good(about)
+        yield from (f"{key}: passed over: {note}" for note in notes)
+        if problem is not None:
+            warning = f"{key} was removed, since it cannot be read: {problem}"
+            self.context.findings.bad(about, warning)
+            yield warning
 
-    def cost_max(self, of: str) -> int:
-        return OP_BYTES_FIXED + len(of)
+    def cost_max(self, key_id: str) -> int:
+        return OP_BYTES_FIXED + len(key_id)
 
-    def told_of(self, event: NotificationDone) -> str:
+    def key_id_of(self, event: NotificationDone) -> str:
         return event.at.path
 
-    def content(self, of: str) -> Content:  # noqa: ARG002
+    def content(self, key_id: str) -> Content:  # noqa: ARG002
         return GONE
 
 
-def _preferred(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
+def _preferred(_: KeyContext, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     partitions = notifications.decode_partitions(entry.value)
     return [PreferredElectionPut(now_ms, at_of(entry.key, entry), partitions)]
 
 
-def _isr_change(ground: Ground, entry: Entry, now_ms: int, named: Named) -> list[Event]:
-    found = {tp: ground.state.partition(tp.topic, tp.partition) for tp in notifications.decode_partitions(entry.value)}
+def _isr_change(context: KeyContext, entry: Entry, now_ms: int, named: Named) -> list[Event]:
+    found = {tp: context.state.partition(tp.topic, tp.partition) for tp in notifications.decode_partitions(entry.value)}
     named |= {tp: None for tp, known in found.items() if known is not None}
     unknown = [tp for tp, known in found.items() if known is None]
     return [NotificationDone(now_ms, at_of(entry.key, entry), passed_over(unknown))]
 
 
-def _log_dir_event(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
+def _log_dir_event(_: KeyContext, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     broker = notifications.decode_log_dir_event(entry.value)
     return [LogDirNotified(now_ms, at_of(entry.key, entry), broker)]
 
 
-_READ: Final[Mapping[str, Callable[[Ground, Entry, int, Named], list[Event]]]] = {
+_READ: Final[Mapping[str, Callable[[KeyContext, Entry, int, Named], list[Event]]]] = {
     keys.PREFERRED_ELECTION: _preferred,
     keys.ISR_CHANGES: _isr_change,
     keys.LOG_DIR_EVENTS: _log_dir_event,

@@ -12,63 +12,63 @@ from ..model.events import Event, StateKeyRead
 from ..model.records import KeyVersion
 from ..model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
 from ..state.rows import ABSENT
-from .base import GONE, PATH_BYTES, Content, Ground, KeyKind, op_of
+from .base import GONE, PATH_BYTES, Content, KeyContext, KeyKind, op_of
 from .unreadable import STATE
 
 STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # without names, ids and unknown fields
 
 
 class StateKeys(KeyKind):
-    """`of`: the number of a partition."""
+    """`key_id`: the number of a partition."""
 
     unreadable = (STATE,)
-    dirty, told = "state", (StateKeyRead, "")
+    name, read_event = "state", (StateKeyRead, "")
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        found = [TopicPartition(*of) for path in paths if (of := keys.partition_of(path)) is not None]
-        return read_states(self.ground, found, now_ms)
+        found = [TopicPartition(*key_id) for path in paths if (key_id := keys.partition_of(path)) is not None]
+        return read_states(self.context, found, now_ms)
 
-    def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:
+    def reread(self, key_ids: Sequence[int], now_ms: int) -> list[Event]:
         rows = self.state.rows
-        found = [row.tp for of in ofs if of < len(rows) and (row := rows[of]) is not None]
-        return read_states(self.ground, found, now_ms)
+        found = [row.tp for key_id in key_ids if key_id < len(rows) and (row := rows[key_id]) is not None]
+        return read_states(self.context, found, now_ms)
 
-    def told_of(self, event: StateKeyRead) -> int | None:
+    def key_id_of(self, event: StateKeyRead) -> int | None:
         return self.state.number(event.topic, event.partition)
 
-    def cost_max(self, of: int) -> int:
-        partition = self.ground.row(of)
+    def cost_max(self, key_id: int) -> int:
+        partition = self.context.row(key_id)
         return PATH_BYTES + len(partition.topic) + partition_state.state_bytes_max(partition)
 
-    def key(self, of: int) -> str:
-        partition = self.ground.row(of)
+    def key(self, key_id: int) -> str:
+        partition = self.context.row(key_id)
         return keys.state(partition.topic, partition.partition)
 
-    def content(self, of: int) -> Content:
-        partition = self.ground.row(of)
-        if of in self.state.reducing.purged:
+    def content(self, key_id: int) -> Content:
+        partition = self.context.row(key_id)
+        if key_id in self.state.reducing.purged:
             return GONE
         if not partition.has_state:
             return GONE if partition.leader == LEADER_DURING_DELETE else None
         return partition_state.encode(partition, self.state.controller_epoch)
 
-    def op(self, of: int, key: str) -> Op | None:
-        return op_of(key, self.content(of), self.state.versions.states[of])
+    def op(self, key_id: int, key: str) -> Op | None:
+        return op_of(key, self.content(key_id), self.state.versions.states[key_id])
 
-    def committed(self, of: int, key: str, version: int) -> None:  # noqa: ARG002
-        self.state.state_key_written(self.ground.row(of).topic, of, version)
+    def committed(self, key_id: int, key: str, version: int) -> None:  # noqa: ARG002
+        self.state.state_key_written(self.context.row(key_id).topic, key_id, version)
 
 
-def read_states(ground: Ground, partitions: Sequence[TopicPartition], now_ms: int) -> list[Event]:
+def read_states(context: KeyContext, partitions: Sequence[TopicPartition], now_ms: int) -> list[Event]:
     """The events for the content of state keys."""
     if not partitions:
         return []
-    entries = ground.current([keys.state(tp.topic, tp.partition) for tp in partitions])
-    return [_read(ground, tp, entry, now_ms) for tp, entry in zip(partitions, entries, strict=True)]
+    entries = context.current([keys.state(tp.topic, tp.partition) for tp in partitions])
+    return [_read(context, tp, entry, now_ms) for tp, entry in zip(partitions, entries, strict=True)]
 
 
-def _read(ground: Ground, tp: TopicPartition, entry: Entry | None, now_ms: int) -> StateKeyRead:
-    known = ground.state.partition(tp.topic, tp.partition)
+def _read(context: KeyContext, tp: TopicPartition, entry: Entry | None, now_ms: int) -> StateKeyRead:
+    known = context.state.partition(tp.topic, tp.partition)
     replicas = () if known is None else known.replicas
     found, problem = partition_in(entry, tp.topic, tp.partition, replicas, now_ms)
     is_read = entry is not None and problem is None

@@ -22,7 +22,7 @@ _PATHS: Final[Mapping[MarkSlot, str]] = {
 
 
 class ThrottleKeys(KeyKind):
-    """`of`: the slot. A mark without names is deleted; those under the other names are never written."""
+    """`key_id`: the slot. A mark without names is deleted; those under the other names are never written."""
 
     unreadable = (
         Unreadable(
@@ -30,12 +30,12 @@ class ThrottleKeys(KeyKind):
             "no throttle that it names is removed; the next mark overwrites it, and it is removed once nothing moves",
         ),
     )
-    dirty, path = "throttles", _PATHS.__getitem__
+    name, path = "throttles", _PATHS.__getitem__
 
     def load(self, now_ms: int) -> list[Event]:
         """What is marked is taken back, unless something is being reassigned; decided after all that was found."""
         slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
-        for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
+        for (slot, kind), entry in zip(slots, self.context.many([_PATHS[slot] for slot, _ in slots]), strict=True):
             if entry is not None:
                 self.state.versions.put(entry.key, entry.version)
                 self.state.throttles.load(kind, slot, *self._read(kind, entry))
@@ -44,19 +44,21 @@ class ThrottleKeys(KeyKind):
     def _read(self, kind: MarkKind, entry: Entry) -> tuple[dict[str, OwnerMark], MarkKey]:
         """The marks in a key; one that cannot be read is reported and has none."""
         try:
-            return throttles.decode(kind, entry.value, entry.version)
+            return throttles.decode(kind, entry.value)
         except BadValue as error:
-            self.ground.findings.bad(entry.key, self.unreadable[0].said(error))
-            return {}, MarkKey(entry.version)
+            self.context.findings.bad(entry.key, self.unreadable[0].said(error))
+            return {}, MarkKey()
 
-    def cost_max(self, of: MarkSlot) -> int:
-        marks = self.state.throttles.marks[of] if of in KINDS else {}
-        return OP_BYTES_FIXED + len(_PATHS[of]) + bytes_max(marks)
+    def cost_max(self, key_id: MarkSlot) -> int:
+        marks = self.state.throttles.marks[key_id] if key_id in KINDS else {}
+        return OP_BYTES_FIXED + len(_PATHS[key_id]) + bytes_max(marks)
 
-    def content(self, of: MarkSlot) -> Content:
-        found = self.state.throttles
-        return throttles.encode(of, found.marks[of], found.keys[of]) if of in KINDS and found.listed(of) else GONE
+    def content(self, key_id: MarkSlot) -> Content:
+        known = self.state.throttles
+        if key_id not in KINDS or not known.listed(key_id):
+            return GONE
+        return throttles.encode(key_id, known.marks[key_id], known.keys.get(key_id, MarkKey()))
 
-    def committed(self, of: MarkSlot, key: str, version: int) -> None:
-        super().committed(of, key, version)
-        self.state.throttles.stands(of, version)
+    def committed(self, key_id: MarkSlot, key: str, version: int) -> None:
+        super().committed(key_id, key, version)
+        self.state.throttles.written(key_id, is_there=bool(version))

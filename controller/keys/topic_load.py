@@ -2,7 +2,7 @@
 
 Rules
 * By columns: keys are read in bulk and parsed in bulk, and objects that stay are created once.
-* The next part is read while the former one is being decoded (`Ground.ahead`).
+* The next part is read while the former one is being decoded (`KeyContext.ahead`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..rules.completion import kafka_moves
 from ..rules.foreign_writes import follow_up
 from ..state.columns import PartitionColumns
 from ..state.rows import ABSENT
-from .base import Ground, name_of
+from .base import KeyContext, name_of
 from .configs import unread_config
 
 _PART: Final = 20_000  # partitions whose keys are read together
@@ -39,8 +39,8 @@ class _Found(NamedTuple):
 class TopicLoad:
     """One load of all topics. `events`: to be decided for them."""
 
-    def __init__(self, ground: Ground, now_ms: int) -> None:
-        self._ground, self._state = ground, ground.state
+    def __init__(self, context: KeyContext, now_ms: int) -> None:
+        self._ground, self._state = context, context.state
         self._now_ms = now_ms
         self._bulk = Bulk()
         self.events: list[Event] = []

@@ -28,27 +28,27 @@ from .unreadable import TOPIC
 
 
 class TopicKeys(KeyKind):
-    """`of`: the topic, which may have been deleted."""
+    """`key_id`: the topic, which may have been deleted."""
 
     unreadable = (TOPIC,)
-    dirty, path, told = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
+    name, path, read_event = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
     roots = ((keys.TOPICS, Depth.VALUES),)
 
     def load(self, now_ms: int) -> list[Event]:
-        loading = TopicLoad(self.ground, now_ms)
+        loading = TopicLoad(self.context, now_ms)
         loading.run()
         return loading.events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        ground, found = self.ground, self.named(paths)
+        context, found = self.context, self.named(paths)
         if keys.TOPICS in paths:
             found |= dict.fromkeys(map(keys.topic, self.state.topic_names()))
-            found |= dict.fromkeys(ground.findings.under((keys.TOPICS + "/",)))
+            found |= dict.fromkeys(context.findings.under((keys.TOPICS + "/",)))
         changed, lost = [], []
-        for at, value in ground.columns(list(found)):
+        for at, value in context.columns(list(found)):
             name = name_of(at.path)
             if not is_topic(name):
-                ground.findings.good(at.path) if value is None else ground.findings.bad(at.path, NO_TOPIC)
+                context.findings.good(at.path) if value is None else context.findings.bad(at.path, NO_TOPIC)
             elif not self.state.is_known(at) or self.state.unreadable(name) is not None:
                 changed.append(name)
                 lost += [name] if value is None else []
@@ -59,23 +59,23 @@ class TopicKeys(KeyKind):
         if self.state.is_deleting(name):
             return []
         numbers = range(self.state.partition_count(name))
-        found = self.ground.columns([keys.state(name, number) for number in numbers])
+        found = self.context.columns([keys.state(name, number) for number in numbers])
         changed = [
             TopicPartition(name, number)
             for number, (at, _) in zip(numbers, found, strict=True)
             if self.state.key_version(name, number).version != at.version
         ]
-        return read_states(self.ground, changed, now_ms)
+        return read_states(self.context, changed, now_ms)
 
-    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
+    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
         """The events for the content of topic keys, and of all keys below them."""
-        if not ofs:
+        if not key_ids:
             return []
-        entries = self.ground.current(list(map(keys.topic, ofs)))
-        topics = [_topic(name, entry) for name, entry in zip(ofs, entries, strict=True)]
+        entries = self.context.current(list(map(keys.topic, key_ids)))
+        topics = [_topic(name, entry) for name, entry in zip(key_ids, entries, strict=True)]
         there = [topic for topic in topics if isinstance(topic, TopicKey)]
-        configs = self.ground.many([keys.topic_config(one.topic.name) for one in there])
-        states = self.ground.many(
+        configs = self.context.many([keys.topic_config(one.topic.name) for one in there])
+        states = self.context.many(
             [keys.state(one.topic.name, number) for one in there for number in range(len(one.assignments))]
         )
         below = zip(configs, _parts(there, states), strict=True)
@@ -83,7 +83,7 @@ class TopicKeys(KeyKind):
             self._read(entry, topic, next(below), now_ms)
             if entry is not None and isinstance(topic, TopicKey)
             else _no_topic(name, entry, topic, now_ms)
-            for name, entry, topic in zip(ofs, entries, topics, strict=True)
+            for name, entry, topic in zip(key_ids, entries, topics, strict=True)
         ]
 
     def _read(
@@ -95,9 +95,9 @@ class TopicKeys(KeyKind):
             for number, (replicas, state) in enumerate(zip(found.assignments, below[1], strict=True))
         ]
         path, value = keys.topic_config(name), None if below[0] is None else below[0].value
-        config = config_in(self.ground, path, value, self.state.topic_config(name))
+        config = config_in(self.context, path, value, self.state.topic_config(name))
         if not topic.topic_id:
-            topic = attrs.evolve(topic, topic_id=self.ground.topic_id())
+            topic = attrs.evolve(topic, topic_id=self.context.topic_id())
         return TopicKeyRead(
             now_ms,
             name,
@@ -113,31 +113,31 @@ class TopicKeys(KeyKind):
             id_is_new=not found.topic.topic_id,
         )
 
-    def cost_max(self, of: str) -> int:
-        row = self.state.topics.get(of)
+    def cost_max(self, key_id: str) -> int:
+        row = self.state.topics.get(key_id)
         if row is None:
-            return PATH_BYTES + len(of)
-        return PATH_BYTES + len(of) + codec.topic_bytes_max(row.topic, self._assignments(row))
+            return PATH_BYTES + len(key_id)
+        return PATH_BYTES + len(key_id) + codec.topic_bytes_max(row.topic, self._assignments(row))
 
     def _assignments(self, row: TopicRow) -> list[Replicas]:
         """R of every partition, by id."""
         return self.state.rows.replicas(row.numbers)
 
-    def content(self, of: str) -> Content:
-        row = self.state.topics.get(of)
+    def content(self, key_id: str) -> Content:
+        row = self.state.topics.get(key_id)
         return GONE if row is None else codec.encode(row.topic, self._assignments(row))
 
 
 class ParentKeys(UnversionedKeys):
-    """Nodes without data of a deleted topic, in stores that keep them. `of`: topic, partition (or None)."""
+    """Nodes without data of a deleted topic, in stores that keep them. `key_id`: topic, partition (or None)."""
 
-    dirty = "parent"
+    name = "parent"
 
-    def key(self, of: tuple[str, int | None]) -> str:
-        return keys.partitions(of[0]) if of[1] is None else keys.partition(of[0], of[1])
+    def key(self, key_id: tuple[str, int | None]) -> str:
+        return keys.partitions(key_id[0]) if key_id[1] is None else keys.partition(key_id[0], key_id[1])
 
-    def op(self, of: tuple[str, int | None], key: str) -> Op | None:
-        return super().op(of, key) if self.ground.parents_stay else None
+    def op(self, key_id: tuple[str, int | None], key: str) -> Op | None:
+        return super().op(key_id, key) if self.context.parents_stay else None
 
 
 def _topic(name: str, entry: Entry | None) -> TopicKey | BadValue | None:

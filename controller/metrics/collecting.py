@@ -1,17 +1,19 @@
 """Collects the metrics of a controller from what its loop publishes.
 
-Between two batches the loop replaces what others may read as a whole (`Term.counts`, `Measures.seen`). So any thread
-gets committed state at once, also while the loop waits for the store, on a stand-by, and in a callback: without waiting
-or visiting partitions. Gauges of the cluster come from the active controller; a stand-by leaves them out.
+Between two batches the loop replaces the counts of the cluster as a whole (`Term.counts`), and measurements are copied.
+So any thread gets committed state at once, also while the loop waits for the store, on a stand-by, and in a callback:
+without waiting or visiting partitions. Gauges of the cluster come from the active controller; a stand-by leaves them
+out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..runtime.counts import Counts
 from ..runtime.loop import Loop
 from ..runtime.measures import HistogramValue, Measures
-from ..runtime.term import Counts, Term
+from ..runtime.term import Term
 from ..state.tally import Tally
 from . import definitions as d
 from .snapshot import Sample, Snapshot
@@ -64,7 +66,7 @@ def _tallied(tally: Tally, live: tuple[int, ...]) -> Iterator[Sample]:
 
 
 def _measured(measures: Measures) -> Iterator[Sample]:
-    seen = measures.seen  # read once: it is replaced as a whole
+    seen = measures.seen
     yield from _by_tag(d.QUEUE_TIME, seen.queued)
     yield from _by_tag(d.PROCESSING_TIME, seen.processed)
     yield Sample(d.COMMIT_OPS, seen.commit_ops)

@@ -108,9 +108,8 @@ def bytes_max(marks: Marks) -> int:
 
 @attrs.frozen
 class MarkKey:
-    """A key of marks without its owners. `version` 0: it is absent. `format`: the `version` in its JSON."""
+    """A key of marks without its owners. `format`: the `version` in its JSON."""
 
-    version: int = 0
     extra: Extra | None = None
     format: int = 1
 

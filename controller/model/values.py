@@ -324,7 +324,8 @@ def _check_bool(_: object, attribute: attrs.Attribute[bool], value: object) -> N
 @attrs.frozen
 class Settings:
     """The settings of a host, under Kafka's names with underscores. The name ends in the unit of a time. Numbers are at
-    least 1 and at most 2^31-1 (`registration_version`: 5; `reserved_broker_max_id` and the percentage may be 0).
+    least 1 and at most 2^31-1 (`registration_version`: 5; `reserved_broker_max_id`, the percentage and
+    `metadata_linger_ms` may be 0).
     TypeError or ValueError for a field of the wrong type or range.
     """
 
@@ -335,6 +336,7 @@ class Settings:
     commit_decisions_max: int = _setting(2000)
     topic_rewrite_interval_ms: int = _setting(1000)
     callback_deadline_ms: int = _setting(30_000)
+    metadata_linger_ms: int = _setting(10, 2**31 - 1, 0)
     inbox_max: int = _setting(100_000)
     reserved_broker_max_id: int = _setting(1000, 2**31 - 2, 0)
     auto_leader_rebalance_enable: bool = attrs.field(default=True, validator=_check_bool)

@@ -19,10 +19,11 @@ from ..model.events import (
     Event,
     Group,
     PartitionDue,
-    ReplicaDied,
-    ReplicasDied,
+    Reason,
 )
-from ..model.records import (
+from ..model.values import NO_LEADER, Broker, DeleteIntent, Partition
+from ..model.view import ClusterView
+from ..records import (
     BrokerLeft,
     BrokerRegistered,
     DeathWorkedOff,
@@ -31,8 +32,6 @@ from ..model.records import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from ..model.values import NO_LEADER, Broker, DeleteIntent, Partition
-from ..model.view import ClusterView
 from .deletion import logs_due
 from .reduction.purge import purges_due
 
@@ -50,7 +49,7 @@ def _death(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> Group:
     death."""
     touched = [p for p in view.partitions_on(broker_id) if broker_id in p.isr]
     touched.sort(key=lambda p: p.leader != broker_id)
-    died = tuple([ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched])
+    died = tuple([PartitionDue(now_ms, p.topic, p.partition, Reason.DIED) for p in touched])
     return Group(died, DeathDone(now_ms, broker_id, epoch))
 
 
@@ -62,11 +61,12 @@ def expand_deaths(
     lost several brokers changes once."""
     touched = {(p.topic, p.partition): p for b in dead for p in view.partitions_on(b) if b in p.isr}
     ordered = sorted(touched.values(), key=lambda p: p.leader not in dead)
-    died = [ReplicasDied(now_ms, p.topic, p.partition, tuple([b for b in p.isr if b in dead])) for p in ordered]
+    died: list[Event] = [PartitionDue(now_ms, p.topic, p.partition, Reason.DIED) for p in ordered]
     of_broker: dict[int, list[Event]] = {broker: [] for broker in dead}
-    for event in died:
-        for broker in event.dead:
-            of_broker[broker].append(event)
+    for partition, event in zip(ordered, died, strict=True):
+        for broker in partition.isr:
+            if broker in of_broker:
+                of_broker[broker].append(event)
     ends = [Group(tuple(of_broker[b]), DeathDone(now_ms, b, epoch, returned.get(b))) for b, epoch in dead.items()]
     return [*died, *ends]
 
@@ -133,7 +133,7 @@ def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
         return Decision()
     record = DiskGone(event.topic, event.partition, event.broker, event.gone)
     if event.gone:
-        follow: Event = ReplicaDied(event.now_ms, event.topic, event.partition, event.broker)
+        follow: Event = PartitionDue(event.now_ms, event.topic, event.partition, Reason.DIED)
     else:
         follow = PartitionDue(event.now_ms, event.topic, event.partition)
     return Decision((record,), expand=(follow,))

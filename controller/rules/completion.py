@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..model.events import Event, KafkaMoveFound
-from ..model.records import DeleteIntended, IntentDropped, PartitionChanged, Record
+from ..model.records import Record
 from ..model.reductions import OFFLINE
 from ..model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
 from ..model.view import ClusterView, all_alive, is_alive
+from ..records import DeleteIntended, IntentDropped, PartitionChanged
 
 
 def change(

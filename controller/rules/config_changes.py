@@ -24,12 +24,12 @@ from ..model.errors import (
     UnknownTopicOrPartition,
 )
 from ..model.events import AlterConfigs, ChangesDue, Decision, refuse
-from ..model.records import ChangePurged, ConfigsAltered
 from ..model.requests import BROKER_ID_MAX
 from ..model.sensitive_configs import is_sensitive
 from ..model.throttle_configs import LIST_SEPARATOR, list_elements
 from ..model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
 from ..model.view import ClusterView
+from ..records import ChangePurged, ConfigsAltered
 from .configs import as_stored, check_config, check_size, definitions_of, unchangeable
 from .foreign_writes import due_by_brokers, due_by_topic
 

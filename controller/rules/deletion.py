@@ -27,8 +27,8 @@ from ..model.events import (
     DeleteTopic,
     DeletionKeyRead,
     Event,
-    PartitionDeletionDue,
-    StateKeyDue,
+    PartitionDue,
+    Reason,
     StateKeyRead,
     TopicDeletionDue,
     TopicGoneDue,
@@ -36,18 +36,7 @@ from ..model.events import (
     TopicLogsDue,
     refuse,
 )
-from ..model.records import (
-    BadKey,
-    DeletionKeyLost,
-    DeletionRefused,
-    ForeignChange,
-    KeyAdopted,
-    PartitionChanged,
-    Record,
-    StateKeyAdopted,
-    TopicDeleted,
-    TopicDeletionStarted,
-)
+from ..model.records import Record
 from ..model.values import (
     EPOCH_DURING_DELETE,
     HOLDERS_LEFT,
@@ -59,6 +48,17 @@ from ..model.values import (
     without_state,
 )
 from ..model.view import ClusterView
+from ..records import (
+    BadKey,
+    DeletionKeyLost,
+    DeletionRefused,
+    ForeignChange,
+    KeyAdopted,
+    PartitionChanged,
+    StateKeyAdopted,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
 from .completion import intend_deletion
 from .isr import told_by_key
 from .throttling.marks import unmarked
@@ -131,14 +131,14 @@ def topic_deletion_due(view: ClusterView, event: TopicDeletionDue) -> Decision:
     if topic is None or not view.is_deleting(event.topic) or not topic.topic_id:
         return Decision()
     due: list[Event] = [
-        PartitionDeletionDue(event.now_ms, p.topic, p.partition)
+        PartitionDue(event.now_ms, p.topic, p.partition, Reason.STOP)
         for p in view.partitions_of(event.topic)
         if not p.is_stopped
     ]
     return Decision(expand=(*due, TopicLogsDue(event.now_ms, event.topic)))
 
 
-def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> Decision:
+def partition_deletion_due(view: ClusterView, event: PartitionDue) -> Decision:
     """The move is cancelled, whatever remains in sync. Then all brokers that may hold a log get an intent to delete it,
     the first few at once, the others in later Decisions."""
     partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
@@ -237,7 +237,7 @@ def topic_logs_due(view: ClusterView, event: TopicLogsDue) -> Decision:
     if not _are_logs_gone(view, event.topic):
         return Decision()
     due: list[Event] = [
-        StateKeyDue(event.now_ms, p.topic, p.partition)
+        PartitionDue(event.now_ms, p.topic, p.partition, Reason.ERASE)
         for p in view.partitions_of(event.topic)
         if view.key_version(p.topic, p.partition).version
     ]
@@ -251,7 +251,7 @@ def _are_logs_gone(view: ClusterView, name: str) -> bool:
     return view.left_to_stop(name) == 0 and view.open_intents_of(topic.topic_id) == 0
 
 
-def state_key_due(view: ClusterView, event: StateKeyDue) -> Decision:
+def state_key_due(view: ClusterView, event: PartitionDue) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or not partition.has_state or not _are_logs_gone(view, event.topic):
         return Decision()

@@ -24,20 +24,32 @@ from ..model.events import (
     LogDirNotified,
     NotificationDone,
     PartitionDue,
+    Reason,
     ReductionDue,
-    ReplicaDied,
     ReplicaLeaves,
     StateKeyRead,
-    StrayIsrFound,
     TopicDeletionDue,
     TopicIdMissing,
     TopicKeyDue,
     TopicKeyRead,
 )
-from ..model.records import (
+from ..model.records import Record
+from ..model.values import (
+    ALL_BROKERS,
+    BROKERS,
+    HOLDERS_LEFT,
+    NO_LEADER,
+    TOPICS,
+    ConfigEntity,
+    Move,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from ..model.view import ClusterView, is_alive, is_up
+from ..records import (
     BadKey,
     BrokerAskedAgain,
-    BrokerConfigChanged,
     ConfigChanged,
     ForeignChange,
     IntentDropped,
@@ -47,13 +59,10 @@ from ..model.records import (
     NotificationWorkedOff,
     PartitionChanged,
     PartitionsAdded,
-    Record,
     StateKeyAdopted,
     TopicChanged,
     TopicFound,
 )
-from ..model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
-from ..model.view import ClusterView, is_alive, is_up
 from . import deletion
 from .completion import change, drop_intents, is_void, kafka_move_due
 from .isr import told_by_key
@@ -94,7 +103,7 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
     return (TopicChanged(topic, attrs.evolve(topic, kafka_moves=left), "Kafka's move taken over", ours=True),)
 
 
-def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
+def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
     """ISR members outside R and T join R."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.is_deleting(event.topic):
@@ -154,7 +163,7 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's configs are those of its key. If they allow unclean election, partitions without a leader are due."""
     if view.topic(event.topic) is None or view.is_known(event.at):
         return Decision()
-    changed = ConfigChanged(event.topic, view.topic_config(event.topic), event.configs)
+    changed = ConfigChanged(ConfigEntity(TOPICS, event.topic), view.topic_config(event.topic), event.configs)
     due = due_by_topic(view, event.topic, event.configs, event.now_ms)
     return Decision((KeyAdopted(event.at), changed), expand=due)
 
@@ -171,7 +180,7 @@ def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
     """The own configs of a broker, or the defaults of all, are those of the key."""
     if view.is_known(event.at):
         return Decision()
-    changed = BrokerConfigChanged(event.name, view.broker_config(event.name), event.configs)
+    changed = ConfigChanged(ConfigEntity(BROKERS, event.name), view.broker_config(event.name), event.configs)
     due = due_by_brokers(view, event.name, event.configs, event.now_ms)
     return Decision((KeyAdopted(event.at), changed), expand=due)
 
@@ -275,7 +284,7 @@ def _take_whole(
     assert found is not None
     follow = [PartitionDue(event.now_ms, event.topic, event.partition), *missed(view, found, event.now_ms)]
     if not set(found.isr) <= set(found.members):
-        follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
+        follow.insert(0, PartitionDue(event.now_ms, event.topic, event.partition, Reason.STRAY))
     follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
     follow += _intents_of_members(view, found, event.now_ms)
     if found.status_code or event.partition in view.reduction(event.topic):
@@ -296,8 +305,11 @@ def missed(view: ClusterView, partition: Partition, now_ms: int) -> tuple[Event,
     first."""
     named = sorted(partition.isr, key=lambda b: b != partition.leader)
     gone = [b for b in named if not is_alive(view, partition, b) and b not in view.unread]
+    topic, number = partition.topic, partition.partition
     return tuple(
-        (ReplicaLeaves if is_up(view, partition, b) else ReplicaDied)(now_ms, partition.topic, partition.partition, b)
+        ReplicaLeaves(now_ms, topic, number, b)
+        if is_up(view, partition, b)
+        else PartitionDue(now_ms, topic, number, Reason.DIED)
         for b in gone
     )
 
@@ -346,7 +358,7 @@ def follow_up(now_ms: int, topic: Topic, partitions: Sequence[Partition]) -> tup
     not_online = 0
     for p in partitions:
         if p.isr is not p.replicas and not set(p.isr) <= set(p.members):
-            events.append(StrayIsrFound(now_ms, p.topic, p.partition))
+            events.append(PartitionDue(now_ms, p.topic, p.partition, Reason.STRAY))
         if p.leader not in p.isr or p.move is not None:
             events.append(PartitionDue(now_ms, p.topic, p.partition))
         not_online |= p.status_code

@@ -21,14 +21,14 @@ from ..model.events import (
     ForgetIntent,
     ForgettingDone,
     Group,
-    PartitionDeletionDue,
-    RetirementDue,
+    PartitionDue,
+    Reason,
     refuse,
 )
 from ..model.plural import counted
-from ..model.records import BrokerForgotten, IntentDropped
 from ..model.values import DeleteIntent, Partition
 from ..model.view import ClusterView
+from ..records import BrokerForgotten, IntentDropped
 from .deletion import logs_due
 from .reduction.purge import purges_due
 
@@ -92,8 +92,8 @@ def _due(one: DeleteIntent | Partition, now_ms: int, *, is_deleting: bool) -> Ev
     if isinstance(one, DeleteIntent):
         return ForgetIntent(now_ms, one)
     if one.is_offline and not is_deleting:
-        return RetirementDue(now_ms, one.topic, one.partition)
-    return PartitionDeletionDue(now_ms, one.topic, one.partition)
+        return PartitionDue(now_ms, one.topic, one.partition, Reason.RETIRE)
+    return PartitionDue(now_ms, one.topic, one.partition, Reason.STOP)
 
 
 def forget_intent(view: ClusterView, event: ForgetIntent) -> Decision:

@@ -21,7 +21,7 @@ from ..model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from ..model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, ReplicasDied, refuse
+from ..model.events import Decision, ElectLeader, PartitionDue, refuse
 from ..model.reductions import OFFLINE
 from ..model.values import NO_LEADER, Partition, Replicas, UnreadConfigs
 from ..model.view import ClusterView, is_alive, is_kept, is_up
@@ -107,7 +107,7 @@ def _is_true(value: str) -> bool:
     return value.strip().lower() == "true"
 
 
-def replica_died(view: ClusterView, event: ReplicaDied | ReplicasDied) -> Decision:
+def replica_died(view: ClusterView, event: PartitionDue) -> Decision:
     """Replicas died with their broker or disk: elect another leader, or remove the dead ones from the ISR. If several
     died, the first event decides for all."""
     partition = view.partition(event.topic, event.partition)

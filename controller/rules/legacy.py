@@ -23,14 +23,19 @@ from ..model.events import (
     AlterReassignment,
     Decision,
     Event,
-    LegacyEntryDue,
     LegacyKeyDue,
     LegacyKeyRead,
     LegacyPlanDue,
+    PartitionDue,
+    Reason,
 )
 from ..model.legacy import LegacyEntry, LegacyKey, LegacyName
-from ..model.records import (
+from ..model.records import Record
+from ..model.requests import ReassignmentAnswer
+from ..model.view import ClusterView
+from ..records import (
     COMPLETED,
+    DROPPED,
     KeyAdopted,
     LegacyEntryRemoved,
     LegacyKeyBroken,
@@ -39,13 +44,9 @@ from ..model.records import (
     LegacyKeyRewritten,
     LegacySubmitted,
     PartitionChanged,
-    Record,
 )
-from ..model.requests import ReassignmentAnswer
-from ..model.view import ClusterView
 from .reassignment import alter_reassignment
 
-DROPPED: Final = "dropped"
 LATER: Final = "a later request"
 
 
@@ -95,7 +96,7 @@ def _admit(
     for entry in entries:
         reason = "named with two targets" if entry.name in unclear else _refusal(view, now_ms, entry)
         if reason is None:
-            due.append(LegacyEntryDue(now_ms, entry.topic, entry.partition))
+            due.append(PartitionDue(now_ms, entry.topic, entry.partition, Reason.PLANNED))
         else:
             dropped.append(LegacyEntryRemoved(entry, DROPPED, at_once=True, reason=reason))
     return tuple(dropped), tuple(due)
@@ -118,7 +119,7 @@ def _request(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
     return AlterReassignment(now_ms, entry.topic, entry.partition, entry.target)
 
 
-def legacy_entry_due(view: ClusterView, event: LegacyEntryDue) -> Decision:
+def legacy_entry_due(view: ClusterView, event: PartitionDue) -> Decision:
     """The move of an entry begins, or replaces the running one; with the same target it continues."""
     entry = view.legacy.entries.get((event.topic, event.partition))
     if entry is None:
@@ -150,7 +151,7 @@ def legacy_key_due(view: ClusterView, event: LegacyKeyDue) -> Decision:
     return Decision()
 
 
-def follow(view: ClusterView, event: Event, decision: Decision) -> Decision:
+def add_consequences(view: ClusterView, event: Event, decision: Decision) -> Decision:
     """What `decision` means for the legacy key: partitions that no longer move, or were requested again, leave it."""
     if not decision.records and type(event) is not AlterReassignment:
         return decision
@@ -182,12 +183,13 @@ def _ended(event: Event, decision: Decision) -> Mapping[LegacyName, tuple[str, b
     """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must no longer name
     the partition after this commit."""
     found: dict[LegacyName, tuple[str, bool]] = {}
+    is_planned = type(event) is PartitionDue and event.reason is Reason.PLANNED
     changes = (record for record in decision.records if isinstance(record, PartitionChanged))
     for step in (step for change in changes for step in change.steps()):
         if step.after.move is not step.before.move:
             name, set_again = (step.after.topic, step.after.partition), step.after.move is not None
             if set_again:
-                found[name] = ("", type(event) is not LegacyEntryDue)
+                found[name] = ("", not is_planned)
             else:
                 cause, at_once = step.cause or "ended", found.get(name, ("", False))[1]
                 found[name] = (cause, at_once or cause != COMPLETED)

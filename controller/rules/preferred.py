@@ -13,8 +13,9 @@ from ..model.events import (
     Event,
     Group,
     NotificationDone,
-    PreferredDue,
+    PartitionDue,
     PreferredElectionPut,
+    Reason,
     RebalanceDue,
 )
 from ..model.values import LEADER_DURING_DELETE, Partition, TopicPartition
@@ -23,7 +24,7 @@ from .foreign_writes import passed_over
 from .leader_election import elect_leader, is_gone_to_requests
 
 
-def preferred_due(view: ClusterView, event: PreferredDue) -> Decision:
+def preferred_due(view: ClusterView, event: PartitionDue) -> Decision:
     """As a request, but a refusal has no effect."""
     decision = elect_leader(view, ElectLeader(event.now_ms, event.topic, event.partition))
     return Decision() if isinstance(decision.reply, ApiError) else decision
@@ -38,7 +39,7 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
         if partition is None or is_gone_to_requests(view, partition):
             unknown.append(tp)
         else:
-            due.append(PreferredDue(event.now_ms, tp.topic, tp.partition))
+            due.append(PartitionDue(event.now_ms, tp.topic, tp.partition, Reason.PREFERRED))
     done = NotificationDone(event.now_ms, event.at, passed_over(unknown))
     return Decision(expand=(Group(tuple(due), done),))
 
@@ -58,7 +59,7 @@ def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:
             elsewhere.setdefault(preferred, []).append(p)
     percentage = view.settings.leader_imbalance_per_broker_percentage
     due = [
-        PreferredDue(event.now_ms, p.topic, p.partition)
+        PartitionDue(event.now_ms, p.topic, p.partition, Reason.PREFERRED)
         for broker in sorted(elsewhere)
         if len(elsewhere[broker]) * 100 > percentage * preferring[broker]
         for p in elsewhere[broker]

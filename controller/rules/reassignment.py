@@ -26,12 +26,12 @@ from ..model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from ..model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
+from ..model.events import AlterReassignment, Decision, ForeignTargetFound, PartitionDue, refuse
 from ..model.plural import counted
-from ..model.records import PartitionChanged
 from ..model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from ..model.values import Move, Partition, Replicas
 from ..model.view import ClusterView, is_alive, is_up
+from ..records import PartitionChanged
 from .completion import change, drop_intents
 from .leader_election import elect_first, is_gone_to_requests
 
@@ -187,7 +187,7 @@ def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool)
     return Decision(records, _answer(after, move.origin))
 
 
-def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
+def move_deadline(view: ClusterView, event: PartitionDue) -> Decision:
     """The deadline of a move has passed: it is cancelled, whatever remains in sync."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.move is None or partition.move.deadline_ms is None:

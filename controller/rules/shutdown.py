@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from ..model.errors import StaleBrokerEpoch
 from ..model.events import LATER, Decision, Group, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
-from ..model.records import BrokerShutsDown
 from ..model.values import NO_LEADER
 from ..model.view import ClusterView, is_alive
+from ..records import BrokerShutsDown
 from .completion import change
 
 CAUSE = "controlled shutdown"

@@ -26,10 +26,10 @@ from ..model.errors import (
 )
 from ..model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
 from ..model.plural import counted
-from ..model.records import PartitionsAdded, TopicCreated
 from ..model.requests import CreatedTopic
 from ..model.values import Replicas, Topic
 from ..model.view import ClusterView
+from ..records import PartitionsAdded, TopicCreated
 from .configs import check_topic_configs, topic_configs_as_stored
 from .placement import assign_replicas, continue_rotation
 from .reassignment import check_replicas

@@ -14,8 +14,8 @@ from ..codec import BadValue, keys
 from ..codec.migration import decode_marker
 from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from ..codec.small import decode_controller, encode_controller, is_of_kraft
+from .cannot_lead import CannotLead
 from .committer import Committer, End
-from .deposed import Deposed
 from .services import Services
 
 CLAIMS_MAX: Final = 3
@@ -59,7 +59,7 @@ class Candidacy:
 
     def stand(self) -> Another | Won | None:
         """Take part in the election if no controller leads. None: it was not won, or this controller must not lead.
-        Raises Deposed if the token could not be claimed, or a needed key may not be read, and the store's errors."""
+        Raises CannotLead if the token could not be claimed, or a needed key may not be read, and the store's errors."""
         services, timeout_s = self._services, self._services.read_timeout_s
         now_ms, session_id, seat = services.clock.now_ms(), services.store.session.session_id, services.seat
         entry = services.store.get(seat.held, sync=True, timeout_s=timeout_s)
@@ -83,10 +83,10 @@ class Candidacy:
         value = encode_controller(services.controller_id, now_ms)
         if kafkas is not None:
             self._depose(entry, value)
-        won = elect(services.store, value, services.chance.nonce(), timeout_s, seat)
+        won = elect(services.store, value, services.id_source.nonce(), timeout_s, seat)
         if won is None:
             return None
-        committer = Committer(services.store, Fence(won), services.clock, services.chance)
+        committer = Committer(services.store, Fence(won), services.clock, services.id_source)
         if services.settings.resume_foreign_targets:
             committer.gaps = ()  # or the next controller would drop what this one resumes
         _claim(
@@ -227,4 +227,4 @@ def _claim(committer: Committer, ops: Sequence[Op]) -> None:
         if result.end is End.IN_FLIGHT:
             result = committer.try_once()
     if result.end is not End.APPLIED:
-        raise Deposed(f"the token could not be claimed: {result.why}")
+        raise CannotLead(f"the token could not be claimed: {result.why}")

@@ -32,7 +32,7 @@ def elapsed_ms(clock: Clock) -> int:
     return int(clock.monotonic_s() * 1000)
 
 
-class Chance:
+class IdSource:
     """One seeded source of nonces, topic ids and random starts of placements. Without a seed, the system gives one."""
 
     def __init__(self, seed: int | str | None = None) -> None:

@@ -26,7 +26,7 @@ from ...stores.base import (
     Version,
 )
 from ...stores.recipes import EPOCH_KEY, FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
-from .clock import Chance, Clock
+from .clock import Clock, IdSource
 
 
 class End(enum.Enum):
@@ -39,7 +39,7 @@ class End(enum.Enum):
     DEPOSED = "deposed"
 
 
-@attrs.frozen
+@attrs.define
 class Result:
     """`versions`: in the order of the caller's ops; None if the reply was lost (read the keys again). `index`: the op
     that a Conflict names. `why`: an explanation."""
@@ -53,11 +53,11 @@ class Result:
 class Committer:
     """Sends all commits of a term."""
 
-    def __init__(self, store: MetadataStore, fence: Fence, clock: Clock, chance: Chance) -> None:
+    def __init__(self, store: MetadataStore, fence: Fence, clock: Clock, id_source: IdSource) -> None:
         self._store = store
         self._fence = fence
         self._clock = clock
-        self._chance = chance
+        self._id_source = id_source
         self._attempt: Attempt | None = None
         self._deadline_s = 0.0
         self._ask = False  # the outcome is unknown: read the token before the attempt is sent again
@@ -95,7 +95,7 @@ class Committer:
     def begin(self, ops: Sequence[Op]) -> None:
         """Make `ops` the next commit; `try_once` sends it."""
         assert self._attempt is None, "commits are serial"
-        self._attempt = self._fence.attempt(ops, self._chance.nonce())
+        self._attempt = self._fence.attempt(ops, self._id_source.nonce())
         self._deadline_s = self._clock.monotonic_s() + self._store.session_timeout_s / 2
         self._ask = self._sent_twice = False
         self._conflict = None

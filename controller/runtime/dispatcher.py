@@ -15,8 +15,6 @@ from array import array
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-import attrs
-
 from ..model.errors import ErrorCode
 from ..model.events import DeletionAcknowledged, DiskReported, Event
 from ..model.host import (
@@ -27,37 +25,16 @@ from ..model.host import (
 from ..model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, Partition, TopicPartition
 from ..rules.completion import is_void
 from ..state import ClusterState
-from ..state.intents import Slot
 from . import requests
 from .clock import Clock, elapsed_ms
 from .executors import Executor
 from .inbox import Inbox
+from .lanes import NEVER, Lane, slot_of, tp_of
 from .rounds import Round, deliver
 
 _log = logging.getLogger(__name__)
 
 _LOG_MIN = 1024  # entries of the log that are kept for slow brokers, however small the cluster is
-RETRY_MS_FIRST = 100
-RETRY_MS_MAX = 10_000
-_NEVER = 2**63
-
-
-@attrs.define(eq=False)
-class _Lane:
-    """What is dirty for one live broker. At first everything is."""
-
-    broker: Broker
-    full: bool = True
-    dirty: dict[int, None] = attrs.field(factory=dict)
-    metadata_full: bool = True
-    metadata_at: int = 0
-    peers: bool = True
-    intents: dict[Slot, DeleteIntent] = attrs.field(factory=dict)  # to be sent; sent ones wait for their answer
-    retry_at_ms: int = 0
-    retry_ms: int = RETRY_MS_FIRST
-    intents_at_ms: int = 0
-    intents_ms: int = RETRY_MS_FIRST
-    disks_gone: set[TopicPartition] = attrs.field(factory=set)
 
 
 class Dispatcher:
@@ -74,19 +51,22 @@ class Dispatcher:
         clock: Clock,
         *,
         acknowledged_max: int,
+        metadata_linger_ms: int = 0,
     ) -> None:
         self._state = state
         self._acknowledged_max = acknowledged_max
+        self._metadata_linger_ms = metadata_linger_ms
         self._host = host
         self._executor = executor
         self._inbox = inbox
         self._clock = clock
-        self._lanes: dict[int, _Lane] = {}
+        self._lanes: dict[int, Lane] = {}
         self._busy: dict[int, Round] = {}  # callbacks that have not returned yet, also of brokers that left since
         self._unheard: dict[int, set[int]] = {}  # brokers that have not answered for a partition created in this term
         self._log = array("Q")  # numbers of partitions whose metadata changed, in order
         self._log_from = 0  # position of its first entry
         self._stopped: dict[int, PartitionMetadata] = {}  # for partitions in the log that end: their last metadata
+        self._next_ms = 0  # no broker is due before, in `elapsed_ms`; 0: not known
         self.findings: dict[str, str] = {}
 
     # --- marking dirty
@@ -96,7 +76,7 @@ class Dispatcher:
         lane = self._lanes.get(broker.broker_id)
         if lane is None or lane.broker.epoch != broker.epoch:
             open_intents = self._state.intents.by_replica(broker.broker_id)
-            self._lanes[broker.broker_id] = _Lane(broker, intents=dict(open_intents))
+            self._lanes[broker.broker_id] = Lane(broker, intents=dict(open_intents))
         else:
             lane.broker = broker
         self._peers_changed()
@@ -110,12 +90,14 @@ class Dispatcher:
         self._peers_changed()
 
     def _peers_changed(self) -> None:
+        self._next_ms = 0
         for lane in self._lanes.values():
             lane.peers = True
 
     def partitions_changed(self, touched: Mapping[int, bool]) -> None:
         """Mark the committed changes of partitions (by number): as metadata, and, where the value is True, for their
         replicas. Partitions that no longer exist are skipped."""
+        self._next_ms = 0
         rows, log = self._state.rows, self._log
         dirty = {broker: lane.dirty for broker, lane in self._lanes.items()}
         for number, to_members in touched.items():
@@ -133,6 +115,7 @@ class Dispatcher:
 
     def purged(self, number: int, partition: Partition) -> None:
         """A reduction removed the partition: all brokers are informed."""
+        self._next_ms = 0
         if partition.has_state:
             self._log.append(number)
             self._stopped[number] = requests.metadata_of_purged(self._state, number, partition)
@@ -152,6 +135,7 @@ class Dispatcher:
 
     def intended(self, intents: Iterable[DeleteIntent]) -> None:
         """Add delete intents for brokers. An older intent for the same replica was dropped."""
+        self._next_ms = 0
         lanes = self._lanes
         for intent in intents:
             lane = lanes.get(intent.broker)
@@ -177,26 +161,32 @@ class Dispatcher:
 
     def ask_again(self, broker_id: int) -> None:
         """Send a broker all its partitions again; its answer names those whose disk failed."""
+        self._next_ms = 0
         lane = self._lanes.get(broker_id)
         if lane is not None:
             lane.dirty |= dict.fromkeys(self._state.numbers_on(broker_id))
 
     def everything_readable(self) -> None:
         """No key is unreadable any more: send the `full` requests that were withheld."""
+        self._next_ms = 0
         for lane in self._lanes.values():
             lane.full = lane.metadata_full = True
+
+    @property
+    def _log_end(self) -> int:
+        return self._log_from + len(self._log)
 
     # --- sending
 
     def send(self) -> int:
         """Start a round for each dirty broker without a running one; return how many."""
         now_ms = elapsed_ms(self._clock)
-        due = [
-            broker_id
-            for broker_id in sorted(self._lanes)
-            if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
-        ]
+        if now_ms < self._next_ms:
+            return 0
+        times = {broker: lane.due_ms(self._log_end) for broker, lane in self._lanes.items() if broker not in self._busy}
+        due = sorted(broker_id for broker_id, due_ms in times.items() if due_ms <= now_ms)
         if not due:
+            self._next_ms = min(times.values(), default=NEVER)
             return 0
         builder = requests.Builder(self._state, self._unheard, self._stopped)
         for broker_id in due:
@@ -206,39 +196,34 @@ class Dispatcher:
         self._trim()
         return len(due)
 
-    def _due_ms(self, lane: _Lane) -> int:
-        """When a round may be sent; never if nothing is dirty. Deletions that the broker refused have a back-off of
-        their own, so that they do not delay a new leader."""
-        if lane.dirty or lane.full or lane.peers or lane.metadata_full:
-            return lane.retry_at_ms
-        if lane.metadata_at < self._log_from + len(self._log):
-            return lane.retry_at_ms
-        return max(lane.retry_at_ms, lane.intents_at_ms) if lane.intents else _NEVER
-
     def next_due_ms(self) -> int | None:
         """When the next broker may be tried again, in `elapsed_ms`; None if none is waiting."""
-        waiting = (self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy)
-        return min((due_ms for due_ms in waiting if due_ms != _NEVER), default=None)
+        if not self._next_ms:
+            waiting = (lane.due_ms(self._log_end) for broker, lane in self._lanes.items() if broker not in self._busy)
+            self._next_ms = min(waiting, default=NEVER)
+        return None if self._next_ms == NEVER else self._next_ms
 
-    def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
+    def _build(self, builder: requests.Builder, lane: Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
         intents = tuple(self._standing(lane)) if lane.intents else ()
         lane.intents = {}
         if lane.intents_at_ms > now_ms:
-            lane.intents, intents = {_slot(i): i for i in intents}, ()
+            lane.intents, intents = {slot_of(i): i for i in intents}, ()
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
-        sending.update_metadata = self._metadata(builder, lane)
+        if lane.peers or lane.metadata_full or lane.metadata_after_ms <= now_ms:
+            sending.update_metadata = self._metadata(builder, lane)
+            linger_ms = self._metadata_linger_ms
+            # All brokers wait until the same instants, so that they get the same objects.
+            lane.metadata_sent(self._log_end, now_ms if not linger_ms else (now_ms // linger_ms + 1) * linger_ms)
         if intents:
             sending.stop_replica = builder.stop_replica(broker, intents)
-        lane.full = lane.metadata_full = lane.peers = False
-        lane.dirty = {}
-        lane.metadata_at = self._log_from + len(self._log)
+        lane.full, lane.dirty = False, {}
         return sending
 
-    def _standing(self, lane: _Lane) -> list[DeleteIntent]:
+    def _standing(self, lane: Lane) -> list[DeleteIntent]:
         """The intents to send to the broker: open ones that are not void (a takeover may find void ones). An intent for
         a partition without this member is never void."""
         state, broker_id = self._state, lane.broker.broker_id
@@ -255,7 +240,7 @@ class Dispatcher:
                 standing.append(intent)
         return standing
 
-    def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
+    def _metadata(self, builder: requests.Builder, lane: Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:
             return builder.full_metadata(lane.broker)
         since = lane.metadata_at - self._log_from
@@ -267,13 +252,13 @@ class Dispatcher:
         """Remove the log entries that all brokers have. A broker that lags by more than the cluster gets everything."""
         if len(self._log) > _LOG_MIN + 2 * len(self._state.rows):
             for broker_id, lane in self._lanes.items():
-                if broker_id in self._busy or lane.metadata_at < self._log_from + len(self._log):
+                if broker_id in self._busy or lane.metadata_at < self._log_end:
                     lane.metadata_full = True
             self._log_from += len(self._log)
             self._log = array("Q")
         places = [lane.metadata_at for lane in self._lanes.values()]
         places += [sending.metadata_from for sending in self._busy.values()]
-        done = min(places, default=self._log_from + len(self._log)) - self._log_from
+        done = min(places, default=self._log_end) - self._log_from
         if done > 0:
             self._log = self._log[done:]
             self._log_from += done
@@ -286,6 +271,7 @@ class Dispatcher:
     def returned(self, sending: object) -> list[Event]:
         """Process the result of a round: what was not delivered becomes dirty; return the events from its answers."""
         assert isinstance(sending, Round)
+        self._next_ms = 0
         broker_id = sending.broker.broker_id
         if self._busy.get(broker_id) is not sending:
             return []  # of a former term
@@ -296,34 +282,14 @@ class Dispatcher:
             return []
         now_ms = elapsed_ms(self._clock)
         if sending.error is not None:
-            self._not_delivered(lane, sending, now_ms)
+            if lane.not_delivered(sending, self._log_from, now_ms):
+                _log.warning("callbacks of broker %d failed and will be repeated: %s", broker_id, sending.error)
+            self.findings[_finding(broker_id)] = f"not delivered: {sending.error}"
             return []
-        lane.retry_ms = RETRY_MS_FIRST
-        if sending.undeleted:
-            _tell_again(lane, [i for i in sending.intents if _tp(i) in sending.undeleted])
-            lane.intents_at_ms = now_ms + lane.intents_ms
-            lane.intents_ms = min(lane.intents_ms * 2, RETRY_MS_MAX)
-        elif sending.intents:
-            lane.intents_ms = RETRY_MS_FIRST
-        return self._said(lane, sending, self._clock.now_ms())
+        lane.delivered(sending, now_ms)
+        return self._events_of(lane, sending, self._clock.now_ms())
 
-    def _not_delivered(self, lane: _Lane, sending: Round, now_ms: int) -> None:
-        lane.full |= sending.full
-        lane.dirty = dict.fromkeys((*sending.numbers, *lane.dirty)) if not sending.full else lane.dirty
-        lane.metadata_full |= sending.metadata_full or sending.metadata_from < self._log_from
-        lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
-        lane.peers |= sending.peers
-        _tell_again(lane, sending.intents)
-        if lane.retry_ms == RETRY_MS_FIRST:  # the first failure in a row
-            _log.warning("callbacks of broker %d failed and will be repeated: %s", lane.broker.broker_id, sending.error)
-        self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
-        self._back_off(lane, now_ms)
-
-    def _back_off(self, lane: _Lane, now_ms: int) -> None:
-        lane.retry_at_ms = now_ms + lane.retry_ms
-        lane.retry_ms = min(lane.retry_ms * 2, RETRY_MS_MAX)
-
-    def _said(self, lane: _Lane, sending: Round, now_ms: int) -> list[Event]:
+    def _events_of(self, lane: Lane, sending: Round, now_ms: int) -> list[Event]:
         broker_id = lane.broker.broker_id
         events: list[Event] = []
         if sending.leader_and_isr is not None and (lane.disks_gone or sending.errors):
@@ -340,7 +306,7 @@ class Dispatcher:
                     self._heard(number, broker_id)
         deleted = sending.intents
         if sending.undeleted:
-            deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])
+            deleted = tuple([i for i in deleted if tp_of(i) not in sending.undeleted])
         if deleted:
             most = self._acknowledged_max
             groups = (deleted[i : i + most] for i in range(0, len(deleted), most))
@@ -354,20 +320,6 @@ class Dispatcher:
             if now_ms - sending.started_ms >= deadline_ms:
                 late_s = (now_ms - sending.started_ms) / 1000
                 self.findings[_finding(broker_id)] = f"a callback has not returned for {late_s:.0f} s"
-
-
-def _tell_again(lane: _Lane, intents: Iterable[DeleteIntent]) -> None:
-    """Mark intents to be sent again, except where a later intent for the same replica was added meanwhile."""
-    for intent in intents:
-        lane.intents.setdefault(_slot(intent), intent)
-
-
-def _slot(intent: DeleteIntent) -> Slot:
-    return intent.topic_id, intent.partition
-
-
-def _tp(intent: DeleteIntent) -> TopicPartition:
-    return TopicPartition(intent.topic, intent.partition)
 
 
 def _finding(broker_id: int) -> str:

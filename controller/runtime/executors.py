@@ -1,4 +1,4 @@
-"""Where callbacks run: a thread per broker, or the caller's thread. A simulation has its own executor.
+"""Where callbacks run: in a pool of threads, or on the caller's thread. A simulation has its own executor.
 
 The dispatcher makes sure that there is one call at a time per broker.
 """
@@ -6,13 +6,16 @@ The dispatcher makes sure that there is one call at a time per broker.
 from __future__ import annotations
 
 import contextlib
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 Call: TypeAlias = Callable[[], None]
+FEW: Final = 4  # brokers whose calls run at once
+STUCK_S: Final = 0.1
+THREADS_MAX: Final = 256
 
 
 class Executor(Protocol):
@@ -34,55 +37,94 @@ class InlineExecutor:
 
 
 class ThreadExecutor:
-    """A daemon thread per broker, so that no broker waits for another; it ends when nothing came for `idle_s`, as after
-    the death of its broker, or between two tries to reach it. A thread that is stuck in the host's code is left behind
-    on close."""
+    """Works off the calls of each broker one after the other, in a small pool of daemon threads: a thread for each of
+    many brokers would cost more to wake than most calls take. Calls of up to `FEW` brokers run at once. A broker whose
+    turn has not come for `STUCK_S`, since calls of others are stuck, gets a further thread, up to `THREADS_MAX`. A
+    thread ends when nothing came for `idle_s`. One that is stuck in the host's code is left behind on close."""
 
     def __init__(self, name: str, idle_s: float = 1.0) -> None:
         self._name = name
         self._idle_s = idle_s
-        self._lanes: dict[int, tuple[queue.SimpleQueue[Call | None], threading.Thread]] = {}
-        self._lock = threading.Lock()
+        self._calls: dict[int, deque[Call]] = {}  # of brokers with calls that wait or run
+        self._turns: deque[tuple[int, float]] = deque()  # brokers whose next call may run, and since when
+        self._changed = threading.Condition()
+        self._threads: set[threading.Thread] = set()
+        self._running = 0
         self._closed = False
 
     def submit(self, broker: int, call: Call) -> None:
-        with self._lock:
-            if not self._closed:  # it may have been closed while the loop waited for the store
-                self._lane(broker).put(call)
+        with self._changed:
+            if self._closed:  # while the loop waited for the store
+                return
+            calls = self._calls.get(broker)
+            if calls is not None:
+                calls.append(call)
+                return
+            self._calls[broker] = deque((call,))
+            self._may_run(broker)
 
-    def _lane(self, broker: int) -> queue.SimpleQueue[Call | None]:
-        if broker not in self._lanes:
-            calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-            thread = threading.Thread(
-                target=self._work, args=(broker, calls), name=f"{self._name}-broker-{broker}", daemon=True
-            )
-            self._lanes[broker] = (calls, thread)
-            thread.start()
-        return self._lanes[broker][0]
+    def _may_run(self, broker: int) -> None:
+        """A thread that waits takes the broker, or a new one."""
+        self._turns.append((broker, time.monotonic()))
+        if self._running < len(self._threads):
+            self._changed.notify()
+        elif len(self._threads) < THREADS_MAX:
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        thread = threading.Thread(target=self._work, name=f"{self._name}-callbacks", daemon=True)
+        self._threads.add(thread)
+        thread.start()
 
     def close(self, timeout_s: float) -> None:
-        """Each thread ends after its present call; waits at most `timeout_s` for all of them."""
-        with self._lock:
+        """No further calls are taken; waits at most `timeout_s` for those that were submitted."""
+        with self._changed:
             self._closed = True
-            lanes, self._lanes = self._lanes, {}
-        for calls, _ in lanes.values():
-            calls.put(None)
+            self._changed.notify_all()
         deadline_s = time.monotonic() + timeout_s
-        for _, thread in lanes.values():
-            if thread is not threading.current_thread():
-                thread.join(max(0.0, deadline_s - time.monotonic()))
+        while threads := [one for one in self._running_threads() if one is not threading.current_thread()]:
+            threads[0].join(max(0.0, deadline_s - time.monotonic()))
+            if threads[0].is_alive():
+                return
 
-    def _work(self, broker: int, calls: queue.SimpleQueue[Call | None]) -> None:
-        while (call := self._next(broker, calls)) is not None:
-            with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
-                call()
+    def _running_threads(self) -> list[threading.Thread]:
+        with self._changed:
+            return list(self._threads)
 
-    def _next(self, broker: int, calls: queue.SimpleQueue[Call | None]) -> Call | None:
-        try:
-            return calls.get(timeout=self._idle_s)
-        except queue.Empty:
-            with self._lock:
-                if not calls.empty():
-                    return calls.get()
-                self._lanes.pop(broker, None)
+    def _work(self) -> None:
+        while (broker := self._next()) is not None:
+            try:
+                with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
+                    self._calls[broker][0]()
+            finally:
+                self._done(broker)
+
+    def _next(self) -> int | None:
+        """The broker whose next call this thread runs; None: the thread ends."""
+        with self._changed:
+            ends_s = time.monotonic() + self._idle_s
+            while (wait_s := self._wait_s(ends_s)) > 0:
+                self._changed.wait(wait_s)
+            if not self._turns:
+                self._threads.discard(threading.current_thread())
                 return None
+            self._running += 1
+            if self._running == len(self._threads) < THREADS_MAX and self._turns:
+                self._start_thread()  # so that there is one to notice that all others are stuck
+            return self._turns.popleft()[0]
+
+    def _wait_s(self, ends_s: float) -> float:
+        """How long a thread waits for a turn, or for its end."""
+        if not self._turns:
+            return 0.0 if self._closed else ends_s - time.monotonic()
+        return self._turns[0][1] + STUCK_S - time.monotonic() if self._running >= FEW else 0.0
+
+    def _done(self, broker: int) -> None:
+        with self._changed:
+            self._running -= 1
+            calls = self._calls[broker]
+            calls.popleft()
+            if calls:
+                self._may_run(broker)
+            else:
+                del self._calls[broker]

@@ -21,14 +21,14 @@ from .jobs import Job
 from .replies import Reply
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Request:
     """Expands into jobs on the loop, where the state is available."""
 
     expand: Callable[[ClusterView], Iterable[Job]]
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Query:
     """Answered between batches from the committed state."""
 
@@ -37,14 +37,14 @@ class Query:
     deadline_ms: int | None = None
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Hint:
     """An event of a subscription."""
 
     event: StoreEvent
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Sent:
     """The result of a round of callbacks to one broker; `outcome` is for the dispatcher."""
 

@@ -47,7 +47,7 @@ class Job:
         """Whether the group that it ends has parts left."""
         return self.after is not None and self.after.left > 0
 
-    def settled(self, count: int = 1) -> None:
+    def mark_decided(self, count: int = 1) -> None:
         """It was decided or refused. -1: its decision was undone."""
         for parts in self.part_of:
             parts.left -= count

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from ..keys.base import Ground
+from ..keys.base import KeyContext
 from ..keys.brokers import RegistrationKeys
 from ..keys.table import KeyKinds
 from ..model.events import Event, Group, TopicIdMissing
 from ..rules.brokers import expand_deaths
 from ..rules.takeover import died
 from ..state import ClusterState
-from .collector import collector_off, many_stay
+from .gc_tuning import collector_off, many_stay
 from .loaded import Loaded
 from .services import Services
 from .writer import FIXED_OPS
@@ -31,12 +31,12 @@ _FREEZE_ABOVE: Final = 10_000  # partitions from which on they are exempt from g
 def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
     """Load the state of a newly won term, after its token was claimed. Raises the store's errors; the caller then
     starts the takeover again."""
-    store, chance = services.store, services.chance
+    store, id_source = services.store, services.id_source
     keys_at_once = max(1, store.capabilities.commit_ops_max - FIXED_OPS)
     state = ClusterState(services.controller_id, controller_epoch, services.settings, keys_at_once)
     parents_stay = store.capabilities.parents_stay
-    ground = Ground(state, store, services.elapsed_ms, chance.topic_id, parents_stay=parents_stay, ahead=_ahead)
-    loaded = Loaded(KeyKinds(ground))
+    context = KeyContext(state, store, services.elapsed_ms, id_source.topic_id, parents_stay=parents_stay, ahead=_ahead)
+    loaded = Loaded(KeyKinds(context))
     with collector_off():
         for kind in loaded.kinds:
             loaded.events += kind.load(now_ms)
@@ -49,7 +49,7 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
 
 
 def _ahead(read: Callable[[_A], _T], parts: Sequence[_A]) -> Iterator[tuple[_A, _T]]:
-    """As `Ground.ahead`, with one thread. A small tree is one part and needs no thread, so simulations have none."""
+    """As `KeyContext.ahead`, with one thread. A small tree is one part and needs none, so simulations have none."""
     if len(parts) == 1:
         yield parts[0], read(parts[0])
         return

@@ -16,7 +16,7 @@ from ..keys.intents import NewIntentKeys
 from ..keys.table import KINDS
 from ..model.errors import NotController
 from .candidacy import Another, Candidacy, Won
-from .deposed import Deposed
+from .cannot_lead import CannotLead
 from .foreign_targets import foreign_targets, said_of
 from .inbox import Hint, Item
 from .listing import CommittedMoves
@@ -163,7 +163,7 @@ class Loop:
         """Resign, so that the next controller is elected at once. The loop is not driven any more."""
         self._is_closed = True
         if self.term is not None:
-            in_flight = self.term.is_waiting_for_store
+            in_flight = self.term.ready is not None
             self._drop("closed")
             if not in_flight:
                 self._give_up_leadership()
@@ -173,7 +173,7 @@ class Loop:
     def _give_up_leadership(self) -> None:
         try:
             self._candidacy.give_up()
-        except (StoreError, Deposed):
+        except (StoreError, CannotLead):
             _log.info(
                 "controller %d: /controller was not deleted; it ends with the session", self.services.controller_id
             )
@@ -186,8 +186,6 @@ class Loop:
         try:
             worked = self._step(timeout_s)
             self.services.notices.send()
-            if worked:
-                self.services.measures.publish()
         except Exception as error:
             self.findings[DEFECT] = f"{type(error).__name__}: {error}"
             self.lose("a pass of the loop failed")  # the next term loads everything again
@@ -208,9 +206,9 @@ class Loop:
 
     def _wait_s(self, timeout_s: float) -> float:
         term = self.term
-        if self._lost is not None or (term is not None and term.work.is_ready() and not term.is_waiting_for_store):
+        if self._lost is not None or (term is not None and term.work.is_ready() and term.ready is None):
             return 0.0
-        if term is not None and term.is_waiting_for_store:
+        if term is not None and term.ready is not None:
             return min(timeout_s, STORE_RETRY_S)
         due_ms = self._stand_at_ms if term is None else term.next_due_ms()
         if due_ms is None:
@@ -228,7 +226,7 @@ class Loop:
             if self._check_leader:
                 self._still_leader()
             return term.step(items)
-        except Deposed as deposed:
+        except CannotLead as deposed:
             self._drop(str(deposed))
             return True
 
@@ -239,7 +237,7 @@ class Loop:
             return  # read again in the next pass
         self._check_leader = False
         if taken is not None:
-            raise Deposed(f"{taken} is not ours any more")
+            raise CannotLead(f"{taken} is not ours any more")
 
     def _drop(self, why: str) -> None:
         """End the term. Nothing is left half done: the next term loads what was committed."""
@@ -268,7 +266,7 @@ class Loop:
             won = self._stand()
             self.findings.pop("election", None)
             return won or bool(items)
-        except Deposed as deposed:
+        except CannotLead as deposed:
             self.findings["election"] = str(deposed)
             if self.services.store.is_refused:
                 self._give_up_leadership()  # another controller may be allowed to read what this one may not
@@ -295,7 +293,7 @@ class Loop:
         services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
         loaded = load(services, epoch, now_ms)
         if services.store.session.session_id != won.session_id:
-            raise Deposed("the session was lost during the load")
+            raise CannotLead("the session was lost during the load")
         left, committer.gaps = foreign_targets(
             services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s
         )
@@ -304,17 +302,18 @@ class Loop:
             loaded.state.start_tally()
         seq = committer.next_seq - 1
         seq_max = loaded.kinds.one(NewIntentKeys).seq_max
-        loaded.kinds.ground.intents_seq_offset = seq_max if seq_max > seq else 0
+        loaded.kinds.context.intents_seq_offset = seq_max if seq_max > seq else 0
         self._check_leader = False
         for finding in [*self.findings]:
             if finding != DEFECT:  # kept until the process ends, since the next term may be well
                 del self.findings[finding]
-        term = Term(services, committer, loaded)
+        linger_ms = 0 if self.polled_by is not None else services.settings.metadata_linger_ms
+        term = Term(services, committer, loaded, linger_ms)
         if left:
             term.findings["foreign controller"] = said_of(left)
         with self._lock:
             if self._losses != losses:  # lost while there was no term that could be ended
-                raise Deposed("the session was lost during the load")
+                raise CannotLead("the session was lost during the load")
             self.term, self._lost, self._session_id = term, None, won.session_id
             self.active_id, self.controller_epoch = services.controller_id, epoch
         services.journal.takeover(loaded.state, seq, now_ms)

@@ -1,7 +1,7 @@
 """Measurements of a controller: how long events wait and take, what commits cost, how callbacks perform.
 
-Only the loop's thread measures, by the runtime's clock (in a simulation, a virtual one). Readers get `seen`, which is
-replaced as a whole at the end of a pass: any thread may read it, without a lock.
+Only the loop's thread measures, by the runtime's clock (in a simulation, a virtual one). Readers of any thread get
+copies (`seen`), without a lock.
 While a batch is decided, only times are taken; they are put into buckets together afterwards: a call per event and
 histogram was most of the cost of metrics.
 Histograms have fixed buckets, so memory is bounded; there is a pair for each kind of event, and one for each broker.
@@ -60,36 +60,31 @@ class HistogramValue:
 class Histogram:
     """Counts in fixed buckets."""
 
-    __slots__ = ("_bounds", "_counts", "_seen", "_total")
+    __slots__ = ("_bounds", "_counts", "_total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
         self._counts = [0] * (len(bounds) + 1)
         self._total = 0.0
-        self._seen: HistogramValue | None = None
 
     def observe(self, value: float) -> None:
         self._counts[bisect_left(self._bounds, value)] += 1
         self._total += value
-        self._seen = None
 
     def observe_all(self, values: Sequence[float]) -> None:
         bounds, counts = self._bounds, self._counts
         for value in values:
             counts[bisect_left(bounds, value)] += 1
         self._total += sum(values)
-        self._seen = None
 
     def value(self) -> HistogramValue:
-        """The present value; the same object until something is observed."""
-        if self._seen is None:
-            self._seen = HistogramValue(self._bounds, tuple(self._counts), self._total)
-        return self._seen
+        """The present value."""
+        return HistogramValue(self._bounds, tuple(self._counts), self._total)
 
 
 @attrs.frozen
 class Seen:
-    """The measurements up to the end of a pass. `queued`, `processed`: by kind of event; `rounds`, `failed`: by
+    """The measurements so far. `queued`, `processed`: by kind of event; `rounds`, `failed`: by
     broker."""
 
     queued: Mapping[str, HistogramValue]
@@ -117,7 +112,6 @@ class Measures:
         self._rounds: dict[int, Histogram] = {}
         self._failed: dict[int, int] = {}
         self._at_s = self._commit_at_s = 0.0
-        self.seen = self._see()
 
     # --- events
 
@@ -180,20 +174,19 @@ class Measures:
 
     # --- what readers see
 
-    def publish(self) -> None:
-        """Make everything measured so far visible."""
-        self.seen = self._see()
-
-    def _see(self) -> Seen:
-        kinds = {kind.__name__: pair for kind, pair in self._kinds.items()}
+    @property
+    def seen(self) -> Seen:
+        """Everything measured so far. Any thread may call it: each copy is atomic, but a batch may be counted in one
+        histogram and not yet in the next."""
+        kinds = [(kind.__name__, pair) for kind, pair in list(self._kinds.items())]
         return Seen(
-            {name: queued.value() for name, (queued, _) in kinds.items()},
-            {name: processed.value() for name, (_, processed) in kinds.items()},
+            {name: queued.value() for name, (queued, _) in kinds},
+            {name: processed.value() for name, (_, processed) in kinds},
             self._commit_ops.value(),
             self._commit_bytes.value(),
             self._commit_ms.value(),
             self._conflicts,
-            {broker: times.value() for broker, times in self._rounds.items()},
+            {broker: times.value() for broker, times in list(self._rounds.items())},
             dict(self._failed),
         )
 
@@ -219,7 +212,4 @@ class Unmeasured(Measures):
         """Does nothing."""
 
     def called(self, broker: int, started_ms: int, *, failed: bool) -> None:
-        """Does nothing."""
-
-    def publish(self) -> None:
         """Does nothing."""

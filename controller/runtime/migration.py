@@ -29,8 +29,8 @@ from ...stores.tree import parents_of
 from ..codec import BadValue, keys, partition_state, small
 from ..codec.migration import Marker, decode_marker, encode_holder, encode_marker, is_holder
 from ..codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from .clock import Chance
-from .collector import collector_off
+from .clock import IdSource
+from .gc_tuning import collector_off
 
 CALL_S: Final = 120.0
 ROUNDS_MAX: Final = 5  # since other programs may write to the former store
@@ -51,14 +51,14 @@ class Migration:
         target: MetadataStore,
         names: tuple[str, str],
         *,
-        chance: Chance,
+        id_source: IdSource,
         told: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005
         save: Callable[[MetadataStore], None] = lambda store: None,  # noqa: ARG005
         patience_s: float = PATIENCE_S,
     ) -> None:
         self._source, self._target = source, target
         self._names = names
-        self._chance = chance
+        self._id_source = id_source
         self._told, self._save = told, save
         self._patience_s = patience_s
         self._is_complete = False  # the target has everything, and only its marker is left
@@ -92,12 +92,12 @@ class Migration:
         former = self._claim(self._source, self._names[1], unmarked)
         found = self._read_source()
         check_fits((Put(key, value, ABSENT) for key, value in found.wanted.items()), self._target.capabilities)
-        marker = Marker(self._chance.nonce(), self._names[0], is_moved=False)
+        marker = Marker(self._id_source.nonce(), self._names[0], is_moved=False)
         self._begin(former, marker)
         count = self._until_equal(found, self._claim(self._target, self._names[0]))
         self._save(self._target)
         moved = encode_marker(Marker(marker.migration, self._names[1], is_moved=True))
-        attempt = former.attempt([Put(keys.MIGRATION, moved, ABSENT)], self._chance.nonce())
+        attempt = former.attempt([Put(keys.MIGRATION, moved, ABSENT)], self._id_source.nonce())
         self._source.commit(attempt.ops, timeout_s=CALL_S)
         self._save(self._source)
         return count
@@ -113,11 +113,11 @@ class Migration:
 
     def _claim(self, store: MetadataStore, other: str, *checks: Check) -> Fence:
         """Take `/controller` under a new epoch, and the token with it, so that no epoch is left out."""
-        term: ElectedTerm | None = elect(store, encode_holder(other), self._chance.nonce(), CALL_S)
+        term: ElectedTerm | None = elect(store, encode_holder(other), self._id_source.nonce(), CALL_S)
         if term is None:
             raise Unavailable(f"{LEADER_KEY} was taken by a controller or by another run meanwhile", key=LEADER_KEY)
         fence = Fence(term)
-        attempt = fence.attempt(checks, self._chance.nonce())
+        attempt = fence.attempt(checks, self._id_source.nonce())
         fence.done(attempt, store.commit(attempt.ops, timeout_s=CALL_S))
         return fence
 

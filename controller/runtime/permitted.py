@@ -1,8 +1,8 @@
 """The store as a term uses it: a controller that may not read or write a key, or list the keys below one, stands by.
 
-Any decision may need the key, so nothing replaces it. The term ends (`Deposed`, which names the key), `/controller` is
-given up, and another controller that has the right leads. Before the next election `ask_again` checks the right again:
-a refused read is repeated; a write can only be tried by a leader, so a refused one is tried again after a while.
+Any decision may need the key, so nothing replaces it. The term ends (`CannotLead`, which names the key), `/controller`
+is given up, and another controller that has the right leads. Before the next election `ask_again` checks the right
+again: a refused read is repeated; a write can only be tried by a leader, so a refused one is tried again after a while.
 
 On some stores access lists belong to single keys, and a bulk read with one forbidden key is refused as a whole. That
 key is then found by halving the read.
@@ -27,14 +27,14 @@ from ...stores.base import (
     Subscription,
     Unauthorized,
 )
-from .deposed import Deposed
+from .cannot_lead import CannotLead
 
 WRITE_AGAIN_MS: Final = 5_000  # after a refused write
 _NAMED_MAX: Final = 5  # keys of a refused write, if the store does not say which of them it is
 
 
 class PermittedStore(MetadataStore):
-    """`inner`, which raises Deposed instead of Unauthorized."""
+    """`inner`, which raises CannotLead instead of Unauthorized."""
 
     def __init__(self, inner: MetadataStore) -> None:
         self.inner: Final = inner
@@ -92,13 +92,13 @@ class PermittedStore(MetadataStore):
                 keys = keys[half:]
         return keys[0]
 
-    def _unreadable(self, key: str) -> Deposed:
+    def _unreadable(self, key: str) -> CannotLead:
         return self._stands_by(f"read {key}", partial(self.inner.get, key))
 
-    def _stands_by(self, what: str, read: Callable[..., object] | None) -> Deposed:
+    def _stands_by(self, what: str, read: Callable[..., object] | None) -> CannotLead:
         if self._refused is None:  # what gives the leadership up may be refused too: the first one is the reason
             self._refused, self._read, self._write_at_ms = what, read, None
-        return Deposed(f"stands by: the store does not let this controller {what}")
+        return CannotLead(f"stands by: the store does not let this controller {what}")
 
     @property
     def is_refused(self) -> bool:
@@ -106,7 +106,7 @@ class PermittedStore(MetadataStore):
         return self._refused is not None
 
     def ask_again(self, now_ms: int, timeout_s: float) -> None:
-        """Raise Deposed if what leading needs is still refused, or was a write that is not tried yet. `now_ms`: as
+        """Raise CannotLead if what leading needs is still refused, or was a write that is not tried yet. `now_ms`: as
         `elapsed_ms`. Raises the store's errors."""
         if self._refused is None:
             return

@@ -32,14 +32,14 @@ class Reconcile:
     def __init__(self, services: Services, kinds: KeyKinds) -> None:
         self._services = services
         self.kinds = kinds
-        self.findings = kinds.ground.findings
+        self.findings = kinds.context.findings
         self.registrations = kinds.one(RegistrationKeys)
         self._legacy = kinds.one(LegacyKeys)
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
 
     def next_due_ms(self, elapsed_ms: int) -> int | None:
         """When to read without a new hint, in `elapsed_ms`; at once if a commit requires it."""
-        if self.registrations.is_due or any(kind.hinted for kind in self.kinds):
+        if self.registrations.is_due or self.kinds.has_hints:
             return elapsed_ms
         times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
@@ -63,11 +63,13 @@ class Reconcile:
         if self._has_to_recheck and elapsed_ms >= self._recheck_ms:
             self._recheck()
             self._recheck_ms = elapsed_ms + RECHECK_MS
-        for kind in self.kinds:
-            if kind.hinted:
-                events = kind.look(kind.hinted, now_ms)
-                kind.hinted = {}
-                yield events
+        if self.kinds.has_hints:
+            for kind in self.kinds:
+                if kind.hinted:
+                    events = kind.look(kind.hinted, now_ms)
+                    kind.hinted = {}
+                    yield events
+            self.kinds.has_hints = any(kind.hinted for kind in self.kinds)  # of a kind that was read before
         yield self.registrations.due(now_ms)
         yield self._legacy.due(now_ms, elapsed_ms, are_all_admitted=self.registrations.are_all_admitted)
 
@@ -76,6 +78,6 @@ class Reconcile:
         kinds = self.kinds
         for name, partition in kinds.state.problems:
             kinds.hint(keys.topic(name) if partition is None else keys.state(name, partition))
-        for at, value in kinds.ground.columns(self.findings.under(_UNWATCHED)):
+        for at, value in kinds.context.columns(self.findings.under(_UNWATCHED)):
             if value is None:
                 self.findings.good(at.path)

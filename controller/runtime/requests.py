@@ -91,7 +91,7 @@ class Builder:
     def _row(self, number: int) -> Partition | None:
         rows = self._rows
         if number not in rows:
-            rows[number] = self._state.rows.once(number)
+            rows[number] = self._state.rows.read_uncached(number)
         return rows[number]
 
     def _parted(self, number: int, partition: Partition) -> tuple[Sequence[int], Sequence[int]]:

@@ -7,7 +7,7 @@ import attrs
 from ...stores.recipes import SEAT, SEAT_BESIDE_KAFKA, Seat
 from ..model.host import Host
 from ..model.values import Settings
-from .clock import Chance, Clock, elapsed_ms
+from .clock import Clock, IdSource, elapsed_ms
 from .executors import Executor
 from .inbox import Inbox
 from .journal import Journal
@@ -27,7 +27,7 @@ class Services:
     host: Host
     settings: Settings
     clock: Clock
-    chance: Chance
+    id_source: IdSource
     executor: Executor
     inbox: Inbox
     outstanding: Outstanding

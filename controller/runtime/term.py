@@ -1,60 +1,46 @@
 """One term of an active controller, from the takeover to the end of its leadership.
 
-`step` is one pass of the loop, on one thread, and never waits: take in items, continue a commit in flight, process
-hints and timers, decide and commit (`batching`), answer queries, send. While the outcome of a commit is unknown,
-nothing is decided, sent or answered. A query that follows a request of the same caller sees its result, unless more
-jobs wait than one batch takes.
+`step` is one pass of the loop, on one thread, and never waits: take in items, continue with the batch whose commit is
+in flight, process hints and timers, decide a batch (`ready`) and work it off, answer queries, send. While the outcome
+of a commit is unknown, nothing is decided, sent or answered. A query that follows a request of the same caller sees its
+result, unless more jobs wait than one batch takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
-import attrs
-
-from ...stores.base import StoreError
+from ...stores.base import OutcomeUnknown, StoreError, Unavailable
 from ..model.errors import RequestTimedOut
-from ..model.events import Event, KeyRead, ReductionKeyRead
-from ..state.tally import Tally
-from .batching import Batching
-from .collector import collector_off
-from .committer import Committer
+from ..model.events import LATER, Event, KeyRead, PartitionDue, ReductionKeyRead
+from ..state import start_batch
+from .cannot_lead import CannotLead
+from .committer import Committer, End, Result
+from .counts import counts_of
 from .dispatcher import Dispatcher
+from .gc_tuning import collector_off
 from .inbox import Hint, Item, Query, Request, Sent, WorkQueue
 from .jobs import Job, jobs_of
 from .listing import CommittedMoves
 from .loaded import Loaded
 from .publisher import Publisher
+from .ready import Decider, Ready
 from .reconcile import Reconcile
 from .rounds import Round
 from .services import Services
 from .timers import Timers
-from .writer import FIXED_OPS, Writer
+from .writer import FIXED_OPS
 
 LOOK_AGAIN_MS: Final = 100  # after a failed read
 ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
 
 
-@attrs.frozen
-class Counts:
-    """Counts of the committed state. `problems`: why keys cannot be read, by topic or partition."""
-
-    live_brokers: tuple[int, ...]
-    topics: int
-    partitions: int
-    moves: int
-    intents: int
-    problems: Mapping[str, str]
-    deleting_topics: tuple[str, ...]
-    throttles_to_remove: Mapping[str, tuple[str, ...]]
-    tally: Tally | None = None
-
-
 class Term:
-    """Everything that lives as long as one controller epoch of this controller."""
+    """Everything that lives as long as one controller epoch of this controller. `ready`: the batch that is worked off;
+    None between two. `metadata_linger_ms`: see the settings."""
 
-    def __init__(self, services: Services, committer: Committer, loaded: Loaded) -> None:
+    def __init__(self, services: Services, committer: Committer, loaded: Loaded, metadata_linger_ms: int = 0) -> None:
         self.services = services
         self.state = loaded.state
         self.findings: dict[str, str] = {}  # those that are not about a key
@@ -65,49 +51,22 @@ class Term:
             services.inbox,
             services.clock,
             acknowledged_max=self._at_once,
+            metadata_linger_ms=metadata_linger_ms,
         )
         self.reconcile = Reconcile(services, loaded.kinds)
-        self._timers = Timers(services, self.state)
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
-        self._batching = Batching(
-            services,
-            self.state,
-            committer=committer,
-            writer=Writer(loaded.kinds),
-            publisher=Publisher(services, self.state, self.dispatcher, self.reconcile, self._timers),
-            reconcile=self.reconcile,
-            work=self.work,
-            findings=self.findings,
-            committed=self._committed,
-        )
+        self.ready: Ready | None = None
+        self._timers = Timers(services, self.state)
+        self._decider = Decider(services, loaded.kinds, self.work, self.findings)
+        self._committer = committer
+        self._publisher = Publisher(services, self.state, self.dispatcher, self.reconcile, self._timers)
+        self._unread: Result | None = None  # applied, but the versions could not be read yet
         self._queries: list[Query] = []
         self._look_again_ms: int | None = None  # when a failed read is repeated
         self.is_over = False  # set from any thread: nothing more is decided or sent
         self._begin(loaded)
-        self.counts = self._count()  # of the committed state; replaced as a whole, so that any thread may read it
+        self.counts = counts_of(self.state)  # replaced as a whole, so that any thread may read it
         self.moves = CommittedMoves(self.state)
-
-    def _committed(self) -> None:
-        """The whole state is committed: make it visible."""
-        self.counts = self._count()
-        self.moves.committed()
-        self.services.measures.publish()
-
-    def _count(self) -> Counts:
-        state = self.state
-        problems = {t if p is None else f"{t}-{p}": why for (t, p), why in state.problems.items()}
-        brokers = tuple(sorted(state.brokers))
-        return Counts(
-            brokers,
-            len(state.topics),
-            state.partition_total(),
-            len(state.moves),
-            len(state.intents),
-            problems,
-            tuple(sorted(state.deletions)),
-            {kind: tuple(owners) for kind, owners in state.throttles.told().items()},
-            None if state.tally is None else state.tally.copy(),
-        )
 
     @property
     def _at_once(self) -> int:
@@ -127,21 +86,21 @@ class Term:
     # --- one pass
 
     def step(self, items: Sequence[Item]) -> bool:
-        """One pass; returns whether anything was done. Raises Deposed when the term is over."""
+        """One pass; returns whether anything was done. Raises CannotLead when the term is over."""
         with collector_off():  # objects of a pass live on, or are freed without the collector
             return self._step(items)
 
     def _step(self, items: Sequence[Item]) -> bool:
         worked = bool(items)
-        much_waits = len(self.work) > self._batching.batch_size.decisions
+        much_waits = len(self.work) > self._decider.size.decisions
         fresh = self.work.fresh
         for item in items:
             if type(item) is Job:
                 fresh.append(item)
             else:
                 self._take_in(item)
-        if self.is_waiting_for_store:
-            if not self._batching.go_on():
+        if self.ready is not None:
+            if not self._work_off(self.ready):
                 return worked
             worked = True
         if much_waits and not self.is_over:
@@ -150,20 +109,99 @@ class Term:
             return worked
         worked |= self._look()
         if self.work.is_ready():
-            self._batching.gather()
+            self._decide()
             worked = True
-        if not self._batching.is_in_flight and not self.is_over:
+        if self.ready is None and not self.is_over:
             self._answer_queries()
             worked |= self.dispatcher.send() > 0
         return worked
+
+    # --- a batch
+
+    def _decide(self) -> None:
+        ready = self.ready = self._decider.decide(self._committer.next_seq)
+        if ready.batch.log:
+            self._committer.begin(ready.ops)
+            self.services.measures.committing()
+        self._work_off(ready)
+
+    def _work_off(self, ready: Ready) -> bool:
+        """Do the duties of a batch in their order, as far as the store lets; returns whether nothing is left of it."""
+        if not ready.batch.log:
+            if self._may_answer(ready):
+                self._publish(ready)
+        else:
+            result = self._unread or self._committer.try_once()
+            if result.end is End.IN_FLIGHT or (result.end is End.APPLIED and not self._applied(ready, result)):
+                return False
+            if result.end is End.CONFLICT:
+                assert result.index is not None
+                self._decider.conflicted(ready, result.index)
+            elif result.end is End.TOO_LARGE:
+                self._decider.too_large(ready)
+            elif result.end is End.DEPOSED:
+                raise CannotLead(result.why)
+        self.ready = None
+        return True
+
+    def _may_answer(self, ready: Ready) -> bool:
+        """Whether a batch without records is answered, once the store says that this controller still leads."""
+        if not ready.needs_leader:
+            return True
+        try:
+            if self._committer.still_leads(self.services.read_timeout_s):
+                return True
+        except StoreError:
+            for job in self._decider.undo(ready):
+                self.work.delay(job, self.services.elapsed_ms())
+            return False
+        raise CannotLead("another controller was elected before an answer")
+
+    def _applied(self, ready: Ready, result: Result) -> bool:
+        """The commit was applied; returns whether its versions are known. The outcome may have been read over another
+        session, which reconnected before this one."""
+        versions = result.versions
+        read_again: list[Event] = []
+        if versions is None:
+            try:
+                versions, read_again = self._decider.read_versions(ready)
+            except StoreError as error:
+                if not isinstance(error, Unavailable | OutcomeUnknown) or self._committer.is_over_time:
+                    raise CannotLead(f"committed, but its versions cannot be read: {error}") from error
+                self._unread = result
+                return False
+        self._unread = None
+        self._decider.applied(ready, versions)
+        self.reconcile.findings.written(op.key for op in ready.ops)
+        self.services.measures.committed(ready.ops)
+        self._publish(ready)
+        self.work.put_back(Job(event, cause="read again") for event in read_again)
+        return True
+
+    def _publish(self, ready: Ready) -> None:
+        start_batch(self.state)
+        if ready.batch.log:  # visible before callers are answered, so that they see the result
+            self.counts = counts_of(self.state)
+            self.moves.committed()
+        self._publisher.publish(ready)
+        for job, decision in ready.decided:
+            if decision.expand:
+                is_later = decision.reply is LATER
+                jobs = jobs_of(decision.expand, job.cause, job.request if is_later else None)
+                if is_later:  # the caller is answered with the last of them
+                    last = jobs[-1]
+                    last.reply, last.deadline_ms, last.answer = job.reply, job.deadline_ms, job.answer
+                self.work.expand(jobs)
+
+    # --- items, hints, timers, queries
 
     def _take_in(self, item: Item) -> None:
         if isinstance(item, Hint):
             self.reconcile.hint(item.event)
         elif isinstance(item, Sent):
             self._measure(item.outcome)
-            events = self.dispatcher.returned(item.outcome)
-            self.work.expand(Job(event, cause="broker answered") for event in events)
+            if events := self.dispatcher.returned(item.outcome):
+                self.work.expand(Job(event, cause="broker answered") for event in events)
         elif isinstance(item, Query):
             self._queries.append(item)
         elif isinstance(item, Request):
@@ -181,14 +219,17 @@ class Term:
         self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms, elapsed_ms)
         self.work.wake_delayed(elapsed_ms)
         events = self._timers.due(now_ms, elapsed_ms)
-        self.work.expand(Job(event, cause=_cause(event)) for event in events)
+        if events:
+            self.work.expand(Job(event, cause=_cause(event)) for event in events)
         if self._look_again_ms is not None and elapsed_ms < self._look_again_ms:
             return bool(events)
         waiting = len(self.work.first)
         try:
-            self._found(self._batching.release_held(elapsed_ms))
+            if released := self._decider.release_held(elapsed_ms, self._committer.next_seq):
+                self._found(released)
             for found in self.reconcile.look(now_ms, elapsed_ms):
-                self._found(found)
+                if found:
+                    self._found(found)
         except StoreError as error:
             self.findings["store"] = str(error)
             self._look_again_ms = elapsed_ms + LOOK_AGAIN_MS
@@ -224,15 +265,13 @@ class Term:
         if self._look_again_ms is not None:
             times.append(self._look_again_ms)
         else:
-            times += [*self._batching.held_until_ms(), self.reconcile.next_due_ms(elapsed_ms)]
+            times += [*self._decider.held_until_ms(), self.reconcile.next_due_ms(elapsed_ms)]
         return min((time for time in times if time is not None), default=None)
-
-    @property
-    def is_waiting_for_store(self) -> bool:
-        return self._batching.is_in_flight
 
 
 def _cause(event: Event) -> str:
     """The cause in the journal for an event without a caller: its name in words."""
+    if type(event) is PartitionDue:
+        return str(event.reason)
     name = type(event).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 
-from ..model.events import Event, MoveDeadline, TopicKeyDue
+from ..model.events import Event, PartitionDue, Reason, TopicKeyDue
 from ..model.values import Partition
 from ..state import ClusterState, DirtyKey
 from .idle_throttles import IdleThrottles
@@ -51,7 +51,7 @@ class Timers:
         events: list[Event] = []
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             _, topic, partition = heapq.heappop(self._deadlines)
-            events.append(MoveDeadline(now_ms, topic, partition))
+            events.append(PartitionDue(now_ms, topic, partition, Reason.DEADLINE))
         if self._late_topics:
             late = [topic for topic, due_ms in self._late_topics.items() if due_ms <= elapsed_ms]
             for topic in late:

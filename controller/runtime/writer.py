@@ -12,7 +12,7 @@ from typing import Final, cast
 from ...stores.base import ABSENT, Entry, Op, Put, Version
 from ..codec import keys, partition_state, small
 from ..codec.partition_state import ID_BYTES_MAX
-from ..keys.states import STATE_KEY_BYTES_MAX
+from ..keys.states import STATE_KEY_BYTES_MAX, StateKeys
 from ..keys.table import KeyKinds
 from ..state import Batch, DirtyKey
 
@@ -24,7 +24,7 @@ class Writer:
     """Turns the batch of a state into ops, and the versions of a commit into versions of the state."""
 
     def __init__(self, kinds: KeyKinds) -> None:
-        self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
+        self.state, self._ground, self._kinds = kinds.state, kinds.context, kinds.by_word
         self._versions = cast(Sequence[Version], self.state.versions.states)
 
     def cost_max(self, dirty_key: DirtyKey) -> int:
@@ -74,7 +74,19 @@ class Writer:
                 ops.append(op)
         return dirty_keys, ops
 
-    def is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
+    def found(self, dirty_key: DirtyKey, op: Op, entry: Entry | None) -> tuple[bool, Version | None]:
+        """Of a key that was read after a commit whose reply was lost: whether it is as `op` left it, and the version to
+        record. Without one the key is adopted with its content only; state keys are distinguished by generation."""
+        kind = self._kinds[dirty_key[0]]
+        version = None if entry is None else entry.version
+        if entry is None:
+            return not isinstance(op, Put), None
+        # another program may have written the same bytes since then
+        if isinstance(op, Put) and entry.value == op.value and self._is_next(dirty_key, entry):
+            return True, version
+        return False, version if kind.name == StateKeys.name or kind.read_event is None else None
+
+    def _is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
         """Whether a state key was written exactly once since: by the commit in question. Of other keys only the content
         counts."""
         kind, of = dirty_key

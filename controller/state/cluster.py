@@ -34,7 +34,7 @@ class Purged(NamedTuple):
 
 
 class ClusterState(Stored):
-    """Everything that the controller knows of the cluster, and the changes by records (made through `tables`)."""
+    """Everything that the controller knows of the cluster, and the changes by records (made by `Record.apply`)."""
 
     __slots__ = ()
 

@@ -5,8 +5,8 @@ does not move, is online, has at most `WIDTH` replicas, and its ISR is a subset 
 in each of six columns, some 40 bytes; an object with its tuples takes 350. All others are kept whole.
 
 A change reads its row several times and writes another: rows that were read or written recently are kept as objects
-beside the columns, which always hold the same, until there are too many. A pass over all rows (`once`, `__iter__`)
-keeps none.
+beside the columns, which always hold the same, until there are too many. A pass over all rows (`read_uncached`,
+`__iter__`) keeps none.
 """
 
 from __future__ import annotations
@@ -107,12 +107,12 @@ class Rows(Sequence[Partition | None]):
             self._remember(number, row)
         return row
 
-    def once(self, number: int) -> Partition | None:
+    def read_uncached(self, number: int) -> Partition | None:
         """As `[number]`, for callers that visit many rows once each."""
         return self._made(number) if self._codes[number] < _WHOLE else self._whole.get(number)
 
     def __iter__(self) -> Iterator[Partition | None]:
-        return map(self.once, range(len(self._codes)))
+        return map(self.read_uncached, range(len(self._codes)))
 
     def _made(self, number: int) -> Partition:
         """The row of a partition at rest."""
@@ -132,7 +132,7 @@ class Rows(Sequence[Partition | None]):
         code = self._codes[number]
         if code < _WHOLE:
             return broker in _READ[code][0](self._replicas, _BYTES * number)
-        row = self.once(number)
+        row = self.read_uncached(number)
         if row is None:
             return False
         return broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target)
@@ -149,7 +149,7 @@ class Rows(Sequence[Partition | None]):
                 found.append(self._whole[number].replicas)
         return found
 
-    def alike(self) -> Iterator[tuple[Partition, int]]:
+    def grouped(self) -> Iterator[tuple[Partition, int]]:
         """One row of each kind, with their number: rows at rest are of one kind if they have the same leader, preferred
         leader and code."""
         some = dict(zip(self._kinds(), range(len(self)), strict=True))

@@ -132,7 +132,7 @@ class Known:
 
     def partitions_of(self, topic: str) -> Iterable[Partition]:
         row = self.topics.get(topic)
-        found = () if row is None else map(self.rows.once, row.numbers)
+        found = () if row is None else map(self.rows.read_uncached, row.numbers)
         return tuple(p for p in found if p is not None)
 
     def partitions(self) -> Iterator[Partition]:
@@ -152,7 +152,7 @@ class Known:
         return index.of(broker, self.rows)
 
     def partitions_on(self, broker: int) -> list[Partition]:
-        found = map(self.rows.once, self.numbers_on(broker))
+        found = map(self.rows.read_uncached, self.numbers_on(broker))
         return [p for p in found if p is not None]
 
     def brokers_named(self) -> list[int]:
@@ -160,7 +160,7 @@ class Known:
         return sorted(self._index)
 
     def moving(self) -> list[Partition]:
-        found = map(self.rows.once, self.moves)
+        found = map(self.rows.read_uncached, self.moves)
         return [p for p in found if p is not None]
 
     @property

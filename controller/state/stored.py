@@ -54,7 +54,7 @@ class Stored(Known):
     def start_deletion(self, name: str) -> None:
         """A topic is being deleted."""
         numbers = self.topics[name].numbers
-        rows = map(self.rows.once, numbers)
+        rows = map(self.rows.read_uncached, numbers)
         left = sum(row is not None and not row.is_stopped for row in rows)
         self.deletions[name] = Deletion(left, sum(self.versions.states[number] != 0 for number in numbers))
 

@@ -27,7 +27,7 @@ class Tally:
     def of(cls, rows: Rows) -> Tally:
         """The counts of `rows`."""
         tally = cls()
-        for row, count in rows.alike():
+        for row, count in rows.grouped():
             tally.count(row, count)
         return tally
 

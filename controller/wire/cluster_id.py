@@ -10,7 +10,7 @@ from typing import Final
 from ...stores.base import ABSENT, Conflict, MetadataStore, Put
 from ..codec import keys, orders
 from ..codec.small import decode_gateways_secret, encode_gateways_secret
-from ..runtime.clock import Chance
+from ..runtime.clock import IdSource
 
 _CALL_S: Final = 15.0
 
@@ -18,7 +18,7 @@ _CALL_S: Final = 15.0
 def cluster_id(store: MetadataStore, seed: int | str | None = None) -> str:
     """The cluster id in the store; if there is none, a new one is made from `seed` and written. Raises BadValue if the
     key has another content, StoreError if the store fails."""
-    new = orders.encode_cluster_id(Chance(seed).topic_id())
+    new = orders.encode_cluster_id(IdSource(seed).topic_id())
     return orders.decode_cluster_id(_written_once(store, keys.CLUSTER_ID, new))
 
 

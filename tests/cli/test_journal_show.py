@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from kedge.controller import records as r
 from kedge.controller.cli.root import kedge
-from kedge.controller.model import records as r
 from kedge.controller.runtime.journal import FolderSink
 from tests.cli.ran import CHECKOUT, KEDGE, ended
 from tests.journal.told import Told

@@ -39,7 +39,7 @@ FLAGS = (
     "kafka_brokers",
     "depose_kafka_controller",
 )
-FROM_ZERO = ("reserved_broker_max_id", "leader_imbalance_per_broker_percentage")
+FROM_ZERO = ("reserved_broker_max_id", "leader_imbalance_per_broker_percentage", "metadata_linger_ms")
 NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - {*FLAGS})
 
 

@@ -72,7 +72,13 @@ def _front(name: str, ours: tuple[str, ...], why: str) -> Room:
 
 
 _MODEL = ("kedge.controller.model",)
-_DECIDING = (*_MODEL, "kedge.controller.rules", "kedge.controller.state", "kedge.controller.machine")
+_DECIDING = (
+    *_MODEL,
+    "kedge.controller.records",
+    "kedge.controller.rules",
+    "kedge.controller.state",
+    "kedge.controller.machine",
+)
 _RUNTIME = (*_DECIDING, "kedge.controller.codec", "kedge.stores")
 _HOST = (*_RUNTIME, "kedge.controller.keys", "kedge.controller.runtime", "kedge.controller.admin")
 _AROUND = (*_HOST, "kedge.controller.host", "kedge.controller.metrics", "kedge.controller.quota")
@@ -109,7 +115,7 @@ ROOMS: Final = (
     ),
     _pure(
         "kedge.controller.rules",
-        _MODEL,
+        (*_MODEL, "kedge.controller.records"),
         "a decision is a function of state and event; the state is seen through the protocol that model defines",
     ),
     _pure(
@@ -128,8 +134,13 @@ ROOMS: Final = (
         "how rows are packed is the state's secret; it neither decides nor encodes",
     ),
     _pure(
+        "kedge.controller.records",
+        (*_MODEL, "kedge.controller.codec", "kedge.controller.state"),
+        "what changed, and all that follows from its kind: in the state, in keys, in the journal, in publications",
+    ),
+    _pure(
         "kedge.controller.machine",
-        (*_MODEL, "kedge.controller.rules", "kedge.controller.state"),
+        (*_MODEL, "kedge.controller.records", "kedge.controller.rules", "kedge.controller.state"),
         "one dispatch table from events to decisions; the simulation drives it without a runtime",
     ),
     Room(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kedge.controller import records as r
 from kedge.controller.codec.journal import ends_commit
-from kedge.controller.model import records as r
 from kedge.controller.runtime.journal import FolderSink, Fsync, Reading
 from kedge.controller.runtime.journal.files import files_in, whole_bytes_of
 from tests.disks import file_size_limit

@@ -10,8 +10,8 @@ from itertools import pairwise
 
 import pytest
 
-from kedge.controller.model import records as r
-from kedge.controller.runtime.journal import CallableSink, Decided
+from kedge.controller import records as r
+from kedge.controller.runtime.journal import CallableSink
 from kedge.controller.runtime.journal.journal import CONFLICTS_MAX
 from tests.journal.told import Row, Told
 
@@ -215,13 +215,3 @@ def test_whatever_a_callable_raises_stays_inside() -> None:
     told.take_over()
     told.move()
     assert told.journal.stopped == 'KeyError: "a defect of the host\'s"'
-
-
-def test_a_record_that_no_table_knows_does_not_stop_the_controller(told: Told) -> None:
-    """A record that was added without its row is passed over; the others of its commit are written."""
-
-    class Unheard(r.Record):
-        pass
-
-    told.journal.commit(42, 1, [Decided((Unheard(), r.KeysRewritten("orders")))], told.world.state.partition_epoch)
-    assert [row["event"] for row in told.rows] == ["Takeover", "KeysRewritten"]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
 from kedge.controller.runtime.journal import FolderSink, JournalError, Reading
 from tests.journal.told import Told
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from kedge import Controller, NewTopic, ThrottledRate, ThrottledReplicas, TopicPartition
 from kedge.controller.codec import keys
 from kedge.controller.model.values import BrokerRegistration
-from kedge.controller.runtime.clock import Chance
+from kedge.controller.runtime.clock import IdSource
 from kedge.controller.runtime.migration import Migration
 from kedge.stores import MemoryServer, MemoryStore
 from kedge.stores.base import Entry, MetadataStore, StoreError
@@ -164,7 +164,7 @@ def finish(site: Site) -> None:
 def migration(
     source: MetadataStore, target: MetadataStore, names: tuple[str, str] = NAMES, **options: Any
 ) -> Migration:
-    return Migration(source, target, names, chance=Chance(), patience_s=0.0, **options)
+    return Migration(source, target, names, id_source=IdSource(), patience_s=0.0, **options)
 
 
 def move(source: Site, target: Site, names: tuple[str, str] = NAMES) -> int:

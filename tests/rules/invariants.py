@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
+from kedge.controller.model.records import Record
 from kedge.controller.model.values import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition
 from kedge.controller.state import ClusterState
 from tests.state.snapshot import members_by_hand
@@ -21,7 +22,7 @@ def steps_of(records: Iterable[object]) -> list[r.Step]:
     return [step for record in records if isinstance(record, r.PartitionChanged) for step in record.steps()]
 
 
-def check_records(state: ClusterState, records: Iterable[r.Record]) -> None:
+def check_records(state: ClusterState, records: Iterable[Record]) -> None:
     """Before `records` are applied to `state`: each begins where the one before it ended, and breaks no promise."""
     rows: dict[tuple[str, int], Partition] = {}
     for record in records:

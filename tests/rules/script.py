@@ -260,22 +260,22 @@ class Script(Planting):
         return e.RebalanceDue(self.world.now_ms)
 
     def do_preferred(self, line: Line) -> e.Event:
-        return e.PreferredDue(self.world.now_ms, *name_of(line.words[0]))
+        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.PREFERRED)
 
     def do_due(self, line: Line) -> e.Event:
         return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]))
 
     def do_died(self, line: Line) -> e.Event:
-        return e.ReplicaDied(self.world.now_ms, *name_of(line.words[0]), int(line.words[1]))
+        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.DIED)
 
     def do_deadline(self, line: Line) -> e.Event:
-        return e.MoveDeadline(self.world.now_ms, *name_of(line.words[0]))
+        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.DEADLINE)
 
     def do_topickey(self, line: Line) -> e.Event:
         return e.TopicKeyDue(self.world.now_ms, line.words[0])
 
     def do_stray(self, line: Line) -> e.Event:
-        return e.StrayIsrFound(self.world.now_ms, *name_of(line.words[0]))
+        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.STRAY)
 
     def do_topicid(self, line: Line) -> e.Event:
         return e.TopicIdMissing(self.world.now_ms, line.words[0], line.words[1])

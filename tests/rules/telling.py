@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
 from kedge.controller.model.errors import ApiError
 from kedge.controller.model.legacy import LegacyKey
+from kedge.controller.model.records import Record
 from kedge.controller.model.reductions import Retirements
 from kedge.controller.model.requests import CreatedTopic, ReassignmentAnswer
 from kedge.controller.model.throttles import ConfigMark, OwnerMark
@@ -50,7 +51,7 @@ def _ids(ids: tuple[int, ...] | None) -> str:
     return "[" + ",".join(map(str, ids or ())) + "]"
 
 
-def _record(record: r.Record) -> Iterator[str]:
+def _record(record: Record) -> Iterator[str]:
     """A line; of a partition, one for each step of its change."""
     if not isinstance(record, r.PartitionChanged):
         yield _other(record)
@@ -63,7 +64,7 @@ def _record(record: r.Record) -> Iterator[str]:
         yield f"PartitionChanged {record.after.tp} {describe(record.after)}"
 
 
-def _other(record: r.Record) -> str:
+def _other(record: Record) -> str:
     name = type(record).__name__
     if isinstance(record, (r.DeleteIntended, r.ReplicaDeleted, r.IntentDropped)):
         cause = f" ({record.cause})" if isinstance(record, r.IntentDropped) else ""
@@ -87,7 +88,7 @@ def _other(record: r.Record) -> str:
     return " ".join([name, *(_value(value) for field, value in values.items() if field not in _LEFT_OUT)])
 
 
-def _reduction(name: str, record: r.Record) -> str | None:
+def _reduction(name: str, record: Record) -> str | None:
     if isinstance(record, r.ReductionChanged):
         gone = f" gone {list(record.gone)}" if record.gone else ""
         return f"{name} {record.topic} {_entries(record.after)}{gone}"
@@ -101,7 +102,7 @@ def _entries(entries: Retirements) -> str:
     return " ".join(told) or "nothing"
 
 
-def _throttle(name: str, record: r.Record) -> str | None:
+def _throttle(name: str, record: Record) -> str | None:
     if isinstance(record, r.ConfigsAltered):
         names = [n for n in {**record.before, **record.after} if record.before.get(n) != record.after.get(n)]
         said = " ".join(f"{n}={record.after.get(n, '-')}" for n in names)

@@ -94,13 +94,13 @@ def test_what_names_nothing_changes_nothing(
     if topic == "t" and number == 0:
         return
     for event in (
-        e.ReplicaDied(5, topic, number, broker),
+        e.PartitionDue(5, topic, number, e.Reason.DIED),
         e.PartitionDue(5, topic, number),
-        e.MoveDeadline(5, topic, number),
+        e.PartitionDue(5, topic, number, e.Reason.DEADLINE),
         e.DiskReported(5, topic, number, broker, gone=True),
         e.KafkaMoveFound(5, topic, number, some, other, some),
         e.ForeignTargetFound(5, topic, number, Move(some, other, 5)),
-        e.StrayIsrFound(5, topic, number),
+        e.PartitionDue(5, topic, number, e.Reason.STRAY),
         e.DeathDone(5, broker, number),
         e.IntentsDue(5, broker),
         e.BrokerGone(5, broker, 99),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
+from kedge.controller import records as r
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import RequestTimedOut
 from kedge.controller.model.values import Partition, Settings
 from kedge.controller.rules.takeover import deletion_goes_on
@@ -48,7 +48,7 @@ def test_a_deletion_goes_on_with_its_last_partition_where_no_broker_holds_a_log(
     world = unled(77)
     world.plant(Partition("t", 1, (77,), (), -1, -1))
     world.state.start_deletion("t")
-    assert world.decide(e.PartitionDeletionDue(1000, "t", 0)).expand == ()
-    assert world.decide(e.PartitionDeletionDue(1000, "t", 1)).expand == (e.TopicLogsDue(1000, "t"),)
+    assert world.decide(e.PartitionDue(1000, "t", 0, e.Reason.STOP)).expand == ()
+    assert world.decide(e.PartitionDue(1000, "t", 1, e.Reason.STOP)).expand == (e.TopicLogsDue(1000, "t"),)
     world.commit()
     assert list(map(type, world.run(e.TopicLogsDue(1000, "t")).records)) == [r.TopicDeleted]

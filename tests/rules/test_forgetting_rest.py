@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kedge.controller import records as r
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.values import HOLDERS_LEFT, Partition
 from tests.rules.world import World

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from kedge.controller.model import events as e
-from kedge.controller.model.records import ForeignChange, KeyVersion, StateKeyAdopted, TopicCreated
+from kedge.controller.model.records import KeyVersion
 from kedge.controller.model.values import Partition
+from kedge.controller.records import ForeignChange, StateKeyAdopted, TopicCreated
 from tests.rules.world import World
 
 

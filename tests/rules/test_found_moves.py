@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.machine import decide
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.events import Decision
+from kedge.controller.model.records import KeyVersion
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Move, Partition
 from kedge.controller.rules.brokers import broker_gone, death_done
@@ -131,7 +132,7 @@ def test_the_deletion_of_a_partition_that_cannot_be_read_ends_its_problem() -> N
     world = kafkas()
     world.state.load_problem("t", 1, "no JSON")
     world.state.start_deletion("t")
-    decision = partition_deletion_due(world.state, e.PartitionDeletionDue(1000, "t", 1))
+    decision = partition_deletion_due(world.state, e.PartitionDue(1000, "t", 1, e.Reason.STOP))
     assert r.BadKey("t", 1, None, "no JSON") in decision.records
 
 
@@ -143,5 +144,5 @@ def test_intents_of_members_are_checked_once_the_partition_can_be_read_again() -
     for intent in intents:
         world.state.intents.open(intent)
     found = Partition("t", 1, (1, 2), (1, 2), 1, 3)
-    decision = decide(world.state, e.StateKeyRead(1000, "t", 1, found, None, r.KeyVersion(9, 9)))
+    decision = decide(world.state, e.StateKeyRead(1000, "t", 1, found, None, KeyVersion(9, 9)))
     assert [event for event in decision.expand if isinstance(event, e.IntentDue)] == [e.IntentDue(1000, intents[0])]

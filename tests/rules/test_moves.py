@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.requests import ReassignmentAnswer, WaitingOn
 from kedge.controller.model.values import Move, Partition, Replicas
@@ -207,7 +207,7 @@ def test_a_move_left_between_its_last_steps_is_finished_cleanly() -> None:
     """R = T with T still set: T is cleared, I shrinks to it, and replicas outside are to be deleted."""
     world = cluster()
     world.plant(Partition("seed", 0, (4, 5), (1, 2, 4, 5), 4, 9, Move((4, 5), (4, 5), 0)))
-    world.decide(e.StrayIsrFound(0, "seed", 0))
+    world.decide(e.PartitionDue(0, "seed", 0, e.Reason.STRAY))
     world.run(e.PartitionDue(0, "seed", 0))
     p = world.partition("seed")
     assert (p.replicas, p.isr, p.move) == ((4, 5), (4, 5), None)

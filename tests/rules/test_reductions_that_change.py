@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.errors import InvalidPartitions
 from kedge.controller.model.events import Decision
 from kedge.controller.model.records import KeyAt
@@ -22,7 +22,7 @@ from kedge.controller.rules.reduction.requests import delete_partitions
 from tests.rules.world import World
 
 LATER, NOW = Retirement(500, immediate=False), Retirement(500, immediate=True)
-DUE = e.RetirementDue(1000, "t", 2)
+DUE = e.PartitionDue(1000, "t", 2, e.Reason.RETIRE)
 PURGE = e.PurgeDue(1000, "t")
 MANY = 16_000  # entries of 61 bytes, with a time of 19 digits
 FAR_MS = 10**18

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.legacy import LegacyEntry, LegacyKey
+from kedge.controller.model.records import KeyAt
 from kedge.controller.model.values import Move, Partition
 from kedge.controller.rules.preferred import rebalance_due
 from kedge.controller.rules.reassignment import check_replicas, describe_move
@@ -27,7 +28,7 @@ def test_a_plan_that_is_written_while_the_key_is_being_removed_is_removed_and_re
     world.state.legacy.load(LegacyKey((LegacyEntry("t", 0, (2, 1)),)))
     world.state.legacy.is_there = False
     found = LegacyKey((LegacyEntry("t", 0, (3, 1)),))
-    decision = world.decide(e.LegacyKeyRead(1000, r.KeyAt(keys.REASSIGN_PARTITIONS, 9), found))
+    decision = world.decide(e.LegacyKeyRead(1000, KeyAt(keys.REASSIGN_PARTITIONS, 9), found))
     _, changed = decision.records
     assert isinstance(changed, r.LegacyKeyChanged)
     assert changed.detail == "written by another program; removed"
@@ -51,6 +52,8 @@ def test_broker_0_is_a_broker_like_any_other() -> None:
 def test_a_preferred_leader_whose_disk_was_lost_is_not_elected() -> None:
     """The loss was reported, and the partition is not decided yet."""
     world = world_of_three(leader=2)
-    assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == (e.PreferredDue(1000, "t", 0),)
+    assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == (
+        e.PartitionDue(1000, "t", 0, e.Reason.PREFERRED),
+    )
     world.decide(e.DiskReported(1000, "t", 0, 1, gone=True))
     assert rebalance_due(world.state, e.RebalanceDue(1000)).expand == ()

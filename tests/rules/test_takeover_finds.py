@@ -5,9 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
+from kedge.controller.model.records import KeyAt, KeyVersion
 from kedge.controller.model.reductions import READ_ONLY, Retirement
 from kedge.controller.model.values import Broker, BrokerRegistration, DeleteIntent, KafkaMove, Partition
 from kedge.controller.rules.brokers import expand_deaths
@@ -43,7 +44,7 @@ def test_a_broker_that_restarted_meanwhile_is_live_again_after_its_death() -> No
 
 
 def asked(*partitions: int) -> e.ReductionKeyRead:
-    at = r.KeyAt(keys.delete_partitions("t"), 5)
+    at = KeyAt(keys.delete_partitions("t"), 5)
     return e.ReductionKeyRead(1000, "t", at, {p: Retirement(500, immediate=False) for p in partitions})
 
 
@@ -78,7 +79,7 @@ def test_a_move_of_kafkas_begins_once_the_state_can_be_read() -> None:
     row.topic = attrs.evolve(row.topic, kafka_moves={2: KafkaMove((1, 2, 3), (3,), (1,))})
     world.state.load_problem("t", 2, "no JSON")
     found = Partition("t", 2, (1, 2, 3), (1, 2), 1, 3)
-    world.run(e.StateKeyRead(1000, "t", 2, found, None, r.KeyVersion(9, 9)))
+    world.run(e.StateKeyRead(1000, "t", 2, found, None, KeyVersion(9, 9)))
     assert world.partition("t", 2).target_replicas == (2, 3)
 
 
@@ -88,6 +89,6 @@ def test_a_stray_member_of_an_isr_has_its_replica_no_longer_to_delete() -> None:
     world.plant(Partition("t", 2, (1, 2), (1, 2, 3), 1, 3))
     intent = DeleteIntent(3, "t", "id-of-t", 2, 2)
     world.state.intents.load(3, 900, [intent])
-    ran = world.run(e.StrayIsrFound(1000, "t", 2))
+    ran = world.run(e.PartitionDue(1000, "t", 2, e.Reason.STRAY))
     assert r.IntentDropped(intent, "member again") in ran.records
     assert world.partition("t", 2).replicas == (1, 2, 3)

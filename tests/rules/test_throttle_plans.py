@@ -20,7 +20,7 @@ from kedge.controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from kedge.controller.model.legacy import LegacyEntry
-from kedge.controller.model.records import KeyAt, LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
+from kedge.controller.model.records import KeyAt
 from kedge.controller.model.throttle_configs import LISTS, RATES
 from kedge.controller.model.throttles import (
     CONFIGS,
@@ -34,6 +34,7 @@ from kedge.controller.model.throttles import (
     bytes_max,
 )
 from kedge.controller.model.values import Partition, Topic, TopicPartition
+from kedge.controller.records import LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
 from kedge.controller.rules.throttling.plans import AT_ONCE_MAX, carry_out, plan_bytes
 from kedge.controller.rules.throttling.requests import alter_replicas, config_bytes
 from kedge.controller.state import apply
@@ -194,7 +195,7 @@ def test_a_topic_that_is_being_deleted_meanwhile_gets_no_throttle(stays: bool) -
 
 def test_of_a_mark_of_another_program_all_values_count_as_its_own_once_they_can_be_read() -> None:
     world = scripted(f"broker 1 2\nbrokerconfig 1 version=3 {LEADER}=5\nbrokerconfig 2 version=4 unread\n")
-    world.state.throttles.load("brokers", "old brokers", {b: OwnerMark(None) for b in "12"}, MarkKey(1))
+    world.state.throttles.load("brokers", "old brokers", {b: OwnerMark(None) for b in "12"}, MarkKey())
     world.run(REMOVAL)
     assert (world.state.throttles.told(), world.state.broker_config("1")) == ({"brokers": ["2"]}, {})
     world.run(e.BrokerConfigRead(5, "2", {LEADER: "6", "log.retention.ms": "1"}, KeyAt(keys.broker_config("2"), 9)))
@@ -203,7 +204,7 @@ def test_of_a_mark_of_another_program_all_values_count_as_its_own_once_they_can_
 
 def test_a_mark_of_another_program_is_left_alone_by_throttles_that_are_to_stay() -> None:
     world = scripted("broker 1 2 3\npartition t-0 R=1,2\n")
-    world.state.throttles.load("topics", "old topics", {"u": OwnerMark(None)}, MarkKey(1))
+    world.state.throttles.load("topics", "old topics", {"u": OwnerMark(None)}, MarkKey())
     wanted: Mapping[MarkKind, Wanted] = {"topics": {"t": {LISTS[0]: ("0:1",)}}}
     decision = carry_out(world.state, ThrottlePlan(wanted, LIMITS, auto_remove=False), 5)
     changed = [record for record in decision.records if isinstance(record, ThrottleChanged)]
@@ -272,7 +273,7 @@ def is_at_once(world: World, moves: tuple[LegacyEntry, ...], limits: CommitLimit
     """Whether the moves begin in one Decision; otherwise they go by the legacy key."""
     decision = carry_out(world.state, plan_of(moves, limits), 1)
     assert isinstance(decision.records[0], LegacyPlanWritten)
-    due = tuple(e.LegacyEntryDue(1, one.topic, one.partition) for one in moves)
+    due = tuple(e.PartitionDue(1, one.topic, one.partition, e.Reason.PLANNED) for one in moves)
     assert decision.expand == (() if len(decision.records) > 1 else due)
     return len(decision.records) > 1
 

@@ -13,7 +13,7 @@ import attrs
 
 from kedge.controller.codec import keys, partition_state
 from kedge.controller.codec.text import parse
-from kedge.controller.keys.base import Ground
+from kedge.controller.keys.base import KeyContext
 from kedge.controller.keys.table import KeyKinds
 from kedge.controller.machine import decide, step
 from kedge.controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
@@ -53,7 +53,7 @@ class World:
     def __init__(self, settings: Settings | None = None, *, is_checked: bool = True) -> None:
         self.state = ClusterState(1, 7, settings or Settings())
         self.now_ms = 1000
-        self._writer = Writer(KeyKinds(Ground(self.state, MemoryStore())))
+        self._writer = Writer(KeyKinds(KeyContext(self.state, MemoryStore())))
         self._seq = 0
         self._is_checked = is_checked
         self._stored: dict[str, tuple[Replicas, ...]] = {}  # R of each partition, as the topic keys say

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from kedge.controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
+from kedge.controller.runtime.gc_tuning import YOUNG, collector_off, many_stay, tuned
 
 
 def test_it_rests_until_the_last_is_through() -> None:

@@ -97,7 +97,7 @@ def test_every_call_has_a_time_limit_every_op_a_bound_and_nothing_conflicts(boun
     cluster.wait(2_000)
     cluster.succeed()
     assert cluster.keys(keys.TOPICS) == {}
-    assert bounded == {kind.dirty for kind in KINDS} - ELSEWHERE
+    assert bounded == {kind.name for kind in KINDS} - ELSEWHERE
     assert store.errors == {}
 
 

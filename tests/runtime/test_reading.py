@@ -94,4 +94,4 @@ def test_every_kind_of_key_is_in_the_table() -> None:
         waiting += below
     assert found == set(KINDS)
     roots = [root for kind in KINDS for root, _ in kind.roots]
-    assert (len({kind.dirty for kind in KINDS}), len(set(roots))) == (len(KINDS), len(roots))
+    assert (len({kind.name for kind in KINDS}), len(set(roots))) == (len(KINDS), len(roots))

@@ -18,8 +18,8 @@ from kedge.controller.rig.outside import submit_by_key
 from kedge.controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from kedge.controller.rules.reduction import clock, partitions, purge
 from kedge.controller.runtime import requests
-from kedge.controller.runtime.batching import Batching
 from kedge.controller.runtime.dispatcher import Dispatcher
+from kedge.controller.runtime.ready import Ready
 from kedge.controller.runtime.term import Term
 from kedge.stores.base import ABSENT, PRESENT, Check, Put
 from kedge.stores.memory import MemoryStore
@@ -59,14 +59,14 @@ def completes_early(patch: Patch) -> None:
 
 def sends_before_the_commit(patch: Patch) -> None:
     """What is decided goes out while the store has not heard of it."""
-    right = Batching.go_on
+    right = Term._work_off  # noqa: SLF001
 
-    def send_first(self: Batching) -> bool:
-        self._publisher._telling.tell(self.state.batch.log)  # noqa: SLF001
-        self._publisher._telling.dispatcher.send()  # noqa: SLF001
-        return right(self)
+    def send_first(self: Term, ready: Ready) -> bool:
+        self._publisher.publish_records(ready.batch.log)
+        self.dispatcher.send()
+        return right(self, ready)
 
-    patch.setattr(Batching, "go_on", send_first)
+    patch.setattr(Term, "_work_off", send_first)
 
 
 def deletes_keys_before_logs(patch: Patch) -> None:

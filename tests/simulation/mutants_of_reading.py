@@ -14,15 +14,14 @@ from kedge.controller.keys.brokers import RegistrationKeys
 from kedge.controller.keys.topic_load import TopicLoad
 from kedge.controller.machine import RULES
 from kedge.controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
-from kedge.controller.model.records import BadKey, BrokerRegistered
+from kedge.controller.model.records import Record
+from kedge.controller.records import BadKey, BrokerRegistered
 from kedge.controller.rig import InvariantBroken, Rig
 from kedge.controller.rules import foreign_writes, leader_election
 from kedge.controller.runtime.committer import Committer, End, Result
 from kedge.controller.runtime.reconcile import Reconcile
 from kedge.controller.runtime.requests import Builder
 from kedge.controller.state import ClusterState
-from kedge.controller.state.tables import TABLE
-from kedge.controller.state.tables.kinds import no_keys, nothing
 from kedge.stores.base import Changed, Resync
 from kedge.stores.faults import LoseReply, at_commit
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, put, settle
@@ -90,7 +89,7 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
 def takes_the_unreadable_for_new(patch: Patch) -> None:
     """A partition whose state key cannot be read is one without a state: it gets its first leader."""
     patch.setattr(ClusterState, "load_problem", lambda *_: None)
-    patch.setitem(TABLE, BadKey, (nothing, no_keys))
+    patch.setattr(BadKey, "apply", Record.apply)
     due = leader_election.partition_due
     right = TopicLoad._add_topic  # noqa: SLF001
 

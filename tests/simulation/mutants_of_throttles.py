@@ -10,9 +10,9 @@ from kedge.controller.codec import keys
 from kedge.controller.keys.throttles import ThrottleKeys
 from kedge.controller.machine import RULES
 from kedge.controller.model.events import Decision, ThrottleDue, ThrottleRemovalDue
-from kedge.controller.model.records import ThrottlesEnded
 from kedge.controller.model.throttles import ThrottledReplicas
 from kedge.controller.model.values import Settings
+from kedge.controller.records import ThrottlesEnded
 from kedge.controller.rig import Rig
 from kedge.controller.rig.outside import is_marked, set_by_hand
 from kedge.controller.rules.throttling import due, keeping

@@ -10,10 +10,10 @@ import pytest
 
 from kedge.controller.keys.base import KeyKind
 from kedge.controller.keys.table import KINDS
-from kedge.controller.machine import RULES
+from kedge.controller.machine import DUE, RULES
+from kedge.controller.model.records import Record
 from kedge.controller.rig.node import Node
-from kedge.controller.runtime.deciding import RuleFailed
-from kedge.controller.state.tables import TABLE
+from kedge.controller.runtime.ready import RuleFailed
 from tests.simulation.clusters import ORDERS, leading, orders, settle
 from tests.verify.explore import break_things, build, heal
 
@@ -38,8 +38,10 @@ class Defects:
         self._chance, self._patch = random.Random(seed), patch
         for event, rule in RULES.items():
             self._patch.setitem(RULES, event, self._failing(event.__name__, rule))
-        for record, (do, dirty) in TABLE.items():
-            self._patch.setitem(TABLE, record, (self._failing(record.__name__, do), dirty))
+        for reason, look in DUE.items():
+            self._patch.setitem(DUE, reason, self._failing(str(reason), look))
+        for record in Record.__subclasses__():
+            self._patch.setattr(record, "apply", self._failing(record.__name__, record.apply))
         for kind in KINDS:
             for name in OF_KINDS:
                 if getattr(kind, name) is not getattr(KeyKind, name):
@@ -83,13 +85,13 @@ def test_a_rule_that_fails_on_a_death_loses_no_death(monkeypatch: pytest.MonkeyP
     """The controller that failed says so, and does not lead on with a dead leader."""
     rig = orders()
     node = leading(rig)
-    defects = Defects("ReplicaDied")
+    defects = Defects("replica died")
     defects.plant(2, monkeypatch)
     rig.mishaps.kill_broker(1)
     rig.until(lambda: polls, what="the rule fails")
     settle(rig)
     assert rig.partition(ORDERS).leader == 2
-    assert polls == ["ReplicaDied: Planted('ReplicaDied')"]
+    assert polls == ["PartitionDue: Planted('replica died')"]
     assert node.controller is not None
     assert node.controller.describe().findings["defect"] == f"RuleFailed: {polls[0]}"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge.controller.model import records as r
+from kedge.controller import records as r
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.throttles import ConfigMark, MarkKey, OwnerMark
@@ -33,14 +33,13 @@ def world_of_two() -> World:
     return world
 
 
-def test_a_key_of_marks_keeps_its_fields_under_its_new_version_and_none_without_the_key() -> None:
+def test_a_key_of_marks_keeps_its_fields_until_it_is_deleted() -> None:
     throttles = World().state.throttles
-    throttles.load("brokers", "brokers", {}, MarkKey(3, EXTRA, 2))
-    throttles.stands("brokers", 4)
-    assert throttles.keys["brokers"] == MarkKey(4, EXTRA, 2)
+    throttles.load("brokers", "brokers", {}, MarkKey(EXTRA, 2))
+    throttles.written("brokers", is_there=True)
+    assert throttles.keys["brokers"] == MarkKey(EXTRA, 2)
     assert throttles.is_marked
-    throttles.stands("brokers", 0)
-    assert throttles.keys["brokers"] == MarkKey()
+    throttles.written("brokers", is_there=False)
     assert not throttles.is_marked
 
 

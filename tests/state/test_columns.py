@@ -93,7 +93,7 @@ class Packed(RuleBasedStateMachine):
         self.rows = copy.deepcopy(self.rows)
 
     @rule()
-    def alike(self) -> None:
+    def grouped(self) -> None:
         """Not after every change: looking at all rows changes which of them are kept as objects."""
         assert list(self.rows) == self.plain
         assert [self.rows[number] for number in range(len(self.rows))] == self.plain
@@ -104,7 +104,7 @@ class Packed(RuleBasedStateMachine):
             assert {broker for broker in (0, 1, 2, 7, 9) if self.rows.names(number, broker)} == named & {0, 1, 2, 7, 9}
 
     def teardown(self) -> None:
-        self.alike()
+        self.grouped()
         self.patch.undo()
 
 
@@ -142,7 +142,7 @@ def test_a_row_that_was_kept_whole_is_what_was_written_last(monkeypatch: pytest.
     assert all(rows[number] for number in range(1, 8))
     rows[0] = after = Partition(TOPIC, 0, (1, 2, 3), (1, 2, 3), 1, 2)
     assert all(rows[number] for number in range(8, 17))
-    assert rows[0] == rows.once(0) == after
+    assert rows[0] == rows.read_uncached(0) == after
 
 
 def test_what_was_written_lately_is_packed_and_not_kept_whole() -> None:

@@ -177,7 +177,7 @@ class Cluster(RuleBasedStateMachine):
     @rule(name=NAMES, later_ms=st.sampled_from([0, 30, 100]))
     def wait(self, name: tuple[str, int], later_ms: int) -> None:
         self.world.now_ms += later_ms
-        self.run_event(e.MoveDeadline(self.world.now_ms, *name))
+        self.run_event(e.PartitionDue(self.world.now_ms, *name, e.Reason.DEADLINE))
         move = self.world.partition(*name).move
         assert move is None or move.deadline_ms is None or move.deadline_ms > self.world.now_ms
 

@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
-from kedge.controller.model.records import (
-    KeyVersions,
-    PartitionChanged,
-    PartitionPurged,
-    Record,
-    ReplicaDeleted,
-)
+from kedge.controller.model.records import KeyVersions, Record
 from kedge.controller.model.values import (
     LEADER_DURING_DELETE,
     NO_EPOCH,
@@ -26,6 +20,7 @@ from kedge.controller.model.values import (
     Partition,
     Topic,
 )
+from kedge.controller.records import PartitionChanged, PartitionPurged, ReplicaDeleted
 from kedge.controller.state import ClusterState, apply, apply_all, start_batch, undo_to
 from kedge.controller.state.columns import PartitionColumns, Rows
 from kedge.controller.state.tally import Tally
@@ -78,12 +73,12 @@ def test_records_applied_one_by_one_count_as_those_of_one_decision(sequence: lis
     for event in sequence:
         before = len(state.batch)
         decision = step(state, event)
-        once = state.tally.copy().as_dict() if state.tally is not None else {}
+        read_uncached = state.tally.copy().as_dict() if state.tally is not None else {}
         undo_to(state, before)
         for record in decision.records:
             apply(state, record)
             assert kept(state) == recounted(state)
-        assert kept(state) == once
+        assert kept(state) == read_uncached
 
 
 @pytest.mark.slow

@@ -6,12 +6,13 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, example, given
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.machine import step
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
 from kedge.controller.model.config_requests import AlterConfigOp
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from kedge.controller.model.records import KeyAt, KeyVersion
 from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.throttles import CommitLimits, ThrottlePlan
 from kedge.controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
@@ -48,8 +49,8 @@ def events(draw: st.DrawFn) -> e.Event:
     common = (1000, False, draw(st.booleans()), CommitLimits(draw(st.sampled_from([2, 1000])), 1_000_000))
     whose = draw(st.sampled_from(["1", "<default>"]))
 
-    def at(path: str) -> r.KeyAt:
-        return r.KeyAt(path, draw(st.integers(0, 2)))
+    def at(path: str) -> KeyAt:
+        return KeyAt(path, draw(st.integers(0, 2)))
 
     kinds = [
         e.AlterReassignment(1000, *name, draw(st.one_of(LISTS, st.none())), force=draw(st.booleans())),
@@ -57,7 +58,7 @@ def events(draw: st.DrawFn) -> e.Event:
         e.AlterIsr(1000, *name, draw(st.integers(1, 3)), draw(st.integers(3, 6)), 0, draw(LISTS), 1),
         e.ElectLeader(1000, *name, draw(st.booleans())),
         e.BrokerGone(1000, broker, epoch),
-        e.ReplicaDied(1000, *name, broker),
+        e.PartitionDue(1000, *name, e.Reason.DIED),
         e.DeathDone(1000, broker, epoch),
         e.BrokerCame(1000, live),
         e.BrokerRedescribed(1000, live),
@@ -65,12 +66,12 @@ def events(draw: st.DrawFn) -> e.Event:
         e.BrokerKnown(1000, broker, epoch),
         e.DiskReported(1000, *name, broker, draw(st.booleans())),
         e.PartitionDue(1000, *name),
-        e.MoveDeadline(2000, *name),
+        e.PartitionDue(2000, *name, e.Reason.DEADLINE),
         e.TopicKeyDue(1000, name[0]),
         e.IntentsDue(1000, broker),
         e.KafkaMoveFound(1000, *name, draw(LISTS), draw(LISTS), draw(LISTS)),
-        e.StrayIsrFound(1000, *name),
-        e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, r.KeyVersion(9, 9)),
+        e.PartitionDue(1000, *name, e.Reason.STRAY),
+        e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, KeyVersion(9, 9)),
         e.DeleteTopic(1000, name[0]),
         e.ReassignPartitions(*common, (e.NamedTarget(*name, draw(LISTS)),), draw(st.sampled_from([None, 5000]))),
         e.AlterThrottledRates(*common, ((broker, 5000, epoch),), "replication"),
@@ -80,11 +81,11 @@ def events(draw: st.DrawFn) -> e.Event:
         e.ThrottleDue(1000, "topics", name[0]),
         e.ThrottlePlanDue(1000, ThrottlePlan({}, common[-1]), is_refused=draw(st.booleans())),
         e.DeletionKeyRead(1000, name[0], at(keys.delete_topic(name[0]))),
-        e.StateKeyRead(1000, *name, None, "broken", r.KeyVersion(8, 8)),
+        e.StateKeyRead(1000, *name, None, "broken", KeyVersion(8, 8)),
         e.TopicDeletionDue(1000, name[0]),
-        e.PartitionDeletionDue(1000, *name),
+        e.PartitionDue(1000, *name, e.Reason.STOP),
         e.TopicLogsDue(1000, name[0]),
-        e.StateKeyDue(1000, *name),
+        e.PartitionDue(1000, *name, e.Reason.ERASE),
         e.TopicGoneDue(1000, name[0]),
         e.ForgetBroker(1000, broker),
         e.CreateTopic(1000, "made", 2, 1, None, {}, False, "id-of-made", 0, 0),
@@ -92,13 +93,13 @@ def events(draw: st.DrawFn) -> e.Event:
         e.DeletePartitions(1000, name[0], draw(st.integers(0, 2)), None, draw(st.booleans())),
         e.ReductionKeyRead(1000, name[0], at(keys.delete_partitions(name[0])), draw(REDUCTIONS)),
         e.ReductionDue(1000, name[0]),
-        e.RetirementDue(1000, *name),
+        e.PartitionDue(1000, *name, e.Reason.RETIRE),
         e.RetirementOver(10**9, *name),
         e.PurgeDue(1000, name[0]),
         e.ReductionKeyDue(1000, name[0]),
         e.LegacyKeyRead(1000, at(keys.REASSIGN_PARTITIONS), draw(PLANS)),
         e.LegacyPlanDue(1000),
-        e.LegacyEntryDue(1000, *name),
+        e.PartitionDue(1000, *name, e.Reason.PLANNED),
         e.LegacyKeyDue(1000),
         e.AlterConfigs(1000, draw(ENTITIES), (AlterConfigOp(UNCLEAN, draw(VALUES)),), draw(st.booleans())),
         e.ConfigKeyRead(1000, name[0], {UNCLEAN: draw(VALUES)}, at(keys.topic_config(name[0]))),
@@ -124,8 +125,8 @@ def forget_all(state: ClusterState) -> list[e.Event]:
     left = [p for name in state.deletions for p in state.partitions_of(name)]
     return [
         e.DeletionAcknowledged(1000, tuple(intents)),
-        *(e.PartitionDeletionDue(1000, p.topic, p.partition) for p in left),
-        *(e.StateKeyDue(1000, p.topic, p.partition) for p in left),
+        *(e.PartitionDue(1000, p.topic, p.partition, e.Reason.STOP) for p in left),
+        *(e.PartitionDue(1000, p.topic, p.partition, e.Reason.ERASE) for p in left),
     ]
 
 
@@ -166,11 +167,11 @@ def test_records_applied_one_by_one_leave_what_those_of_one_decision_leave(seque
     for event in sequence:
         before = len(state.batch)
         decision = step(state, event)
-        once = snapshot(state)
+        read_uncached = snapshot(state)
         undo_to(state, before)
         for record in decision.records:
             apply(state, record)
-        assert snapshot(state) == once
+        assert snapshot(state) == read_uncached
 
 
 @pytest.mark.slow
@@ -211,7 +212,7 @@ def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
 ) -> None:
     """Rows, indexes, moves, disks, names: as they were; also when a topic of the same name was made since."""
     state = planted().state
-    readable = e.DeletionKeyRead(1000, "a", r.KeyAt(keys.delete_topic("a"), 0))  # else it could not be deleted
+    readable = e.DeletionKeyRead(1000, "a", KeyAt(keys.delete_topic("a"), 0))  # else it could not be deleted
     for event in [*before, readable, e.DiskReported(1000, "a", 0, 2, gone=True), e.DeleteTopic(1000, "a")]:
         step(state, event)
     assume(state.is_deleting("a"))  # not while its key cannot be read

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from kedge.controller import records as r
 from kedge.controller.codec import keys
 from kedge.controller.model import events as e
-from kedge.controller.model import records as r
+from kedge.controller.model.records import KeyAt, KeyVersion
 from kedge.controller.model.values import Partition
 from kedge.controller.state import apply, undo_to
 from kedge.controller.state.versions import Versions
@@ -39,7 +40,7 @@ def test_an_absent_key_has_no_entry() -> None:
 def test_an_adopted_key_is_known_until_that_is_undone() -> None:
     state = world_of_one().state
     for version in (4, 7, 0):
-        at = r.KeyAt(TOPIC, version)
+        at = KeyAt(TOPIC, version)
         assert not state.is_known(at)
         apply(state, r.KeyAdopted(at))
         assert state.is_known(at)
@@ -53,7 +54,7 @@ def test_versions_are_those_of_the_commit_and_end_with_their_keys() -> None:
     world.plant_broker(1)
     world.run(e.CreateTopic(1000, "t", -1, -1, ((1,),), {}, False, "id-of-t", 0, 0))
     assert known(world) == {TOPIC: 1, CONFIG: 1}
-    assert world.state.key_version("t", 0) == r.KeyVersion(1, 0)
+    assert world.state.key_version("t", 0) == KeyVersion(1, 0)
     world.run(e.DeleteTopic(1000, "t"))
     assert known(world) == {TOPIC: 1, CONFIG: 1, REQUEST: 1}
     world.run(e.DeletionAcknowledged(1000, tuple(world.state.open_intents(1))))
@@ -64,7 +65,7 @@ def test_versions_are_those_of_the_commit_and_end_with_their_keys() -> None:
 
 def test_a_refused_request_is_deleted_at_the_version_that_was_read() -> None:
     world = World()
-    ran = world.run(e.DeletionKeyRead(1000, "t", r.KeyAt(REQUEST, 9)))
+    ran = world.run(e.DeletionKeyRead(1000, "t", KeyAt(REQUEST, 9)))
     assert [type(record) for record in ran.records] == [r.KeyAdopted, r.DeletionRefused]
     assert known(world) == {}
 
@@ -73,5 +74,5 @@ def test_a_request_that_waits_is_not_adopted() -> None:
     """So it is read again once its topic can be read."""
     world = World()
     world.state.load_problem("t", None, "no JSON")
-    world.run(e.DeletionKeyRead(1000, "t", r.KeyAt(REQUEST, 9)))
+    world.run(e.DeletionKeyRead(1000, "t", KeyAt(REQUEST, 9)))
     assert known(world) == {}

@@ -22,7 +22,7 @@ BOUNDS: Final[Mapping[str, tuple[int, ...]]] = {
     "kedge.controller.rules.reduction.purge._CHUNK_MAX": (1, 2),
     "kedge.controller.rules.throttling.plans.AT_ONCE_MAX": (0, 1),
     "kedge.controller.runtime.batch_size.DECISIONS_FEW": (1, 2),
-    "kedge.controller.runtime.batching.CONFLICTS_MAX": (1, 2),
+    "kedge.controller.runtime.ready.CONFLICTS_MAX": (1, 2),
     "kedge.controller.runtime.dispatcher._LOG_MIN": (0, 1),
     "kedge.controller.runtime.foreign_targets._PART": (1, 2),
     "kedge.controller.runtime.journal.journal.CONFLICTS_MAX": (1,),

@@ -16,13 +16,13 @@ def check_memory(rig: Rig) -> None:
     """Raises AssertionError for a row of the active controller that differs from its key."""
     controller = None if rig.active is None else rig.active.controller
     term = None if controller is None else controller._loop.term  # noqa: SLF001 - nothing public shows a row
-    if term is None or term.is_waiting_for_store or term.state.batch.log:
+    if term is None or term.ready is not None or term.state.batch.log:
         return
     state, stored = term.state, rig.server.table.rows
     names = [name for name in state.topic_names() if not state.is_deleting(name)]  # of whose keys nothing counts
     numbers = [number for name in names for number in state.topics[name].numbers]
     for number, replicas in zip(numbers, state.rows.replicas(numbers), strict=True):
-        row = state.rows.once(number)
+        row = state.rows.read_uncached(number)
         assert row is not None
         assert row == state.rows[number]
         assert row.replicas == replicas

@@ -1,6 +1,6 @@
 """What is asked of a cluster about throttles while it is being broken, and what an operator does by hand meanwhile.
 
-Chance is of a source of its own, and only some seeds have it: what the others do is the same with or without this.
+IdSource is of a source of its own, and only some seeds have it: what the others do is the same with or without this.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ....stores import open_store, public_url
 from ....stores.base import MetadataStore, StoreError
 from ...host import Controller
 from ...model.values import Settings
-from ...runtime.collector import short_turns, tuned
+from ...runtime.gc_tuning import short_turns, tuned
 from ...runtime.hand_back import hand_back as give_back
 from ...runtime.journal import FolderSink, Journal
 from ...wire import Gateway, Peers

@@ -15,7 +15,7 @@ from ....stores.base import StoreError
 from ...codec import BadValue
 from ...groups.requests import GroupSettings
 from ...model.errors import ControllerError, DuplicateBrokerRegistration
-from ...runtime.collector import short_turns, tuned
+from ...runtime.gc_tuning import short_turns, tuned
 from ...server import LiveCluster, LiveServer
 from ...wire import Gateway, Peers
 from ...wire.calls import Address

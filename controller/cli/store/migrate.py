@@ -11,8 +11,8 @@ import click
 from ....stores import MemoryStore, MetadataStore, StoreError, public_url
 from ....stores.base import Invalid
 from ...model.plural import counted
-from ...runtime.clock import Chance
-from ...runtime.collector import tuned
+from ...runtime.clock import IdSource
+from ...runtime.gc_tuning import tuned
 from ...runtime.migration import Migration
 from ..options import command, json_option, plain_option, quiet_option
 from ..printing import clean, compact, confirm, fail, one_line, say
@@ -67,7 +67,7 @@ def _checked(source: str, target: str, *, read_only: bool, plain: bool = True) -
         bar("copying", shown=not plain) as told,
     ):
         names = (public_url(source), public_url(target))
-        migration = Migration(here, there, names, chance=Chance(), told=told, save=_save)
+        migration = Migration(here, there, names, id_source=IdSource(), told=told, save=_save)
         try:
             _demand_cluster(here)
             migration.check()

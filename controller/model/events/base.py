@@ -11,15 +11,13 @@ from ..errors import ApiError
 from ..records import Record
 
 
-@attrs.frozen
+@attrs.define
 class Event:
-    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `is_kept`: other events wait for it, so
-    it is retried if it was refused. `is_begun`: it continues something that has begun, and is decided however late it
-    is.
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `ignores_deadline`: it
+    continues something that has begun, and is decided however late it is.
     """
 
-    is_kept: ClassVar[bool] = False
-    is_begun: ClassVar[bool] = False
+    ignores_deadline: ClassVar[bool] = False
 
     now_ms: int
 
@@ -28,13 +26,13 @@ class Event:
         return None
 
 
-@attrs.frozen
+@attrs.define
 class KeyRead(Event):
     """Root of the events that hold what was read from a key. Until our next commit this is news, so these events are
     decided before all others."""
 
 
-@attrs.frozen
+@attrs.define
 class Group:
     """The parts of a large event, and `then`, which is decided once each part was decided or refused, also if some had
     to wait for a key. An event that appears again, in this group or another of the same Decision, is the same event: it
@@ -44,7 +42,7 @@ class Group:
     then: Event | Group
 
 
-@attrs.frozen
+@attrs.define
 class Decision:
     """What a rule returns: records, in order; the reply (a value or an ApiError); and the events that follow, each of
     which gets a Decision of its own later."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import attrs
 
 from ..values import Broker, DeleteIntent
 from .base import Event
 
 
-@attrs.frozen
+@attrs.define
 class BrokerGone(Event):
     """The registration `epoch` of a live broker has ended."""
 
@@ -18,26 +16,7 @@ class BrokerGone(Event):
     epoch: int
 
 
-@attrs.frozen
-class ReplicaDied(Event):
-    """One partition of a broker that died, or whose disk failed."""
-
-    topic: str
-    partition: int
-    broker: int
-
-
-@attrs.frozen
-class ReplicasDied(Event):
-    """One partition of all brokers that a takeover found dead. `dead`: those of them that were in its ISR; they are not
-    admitted again before this event is decided."""
-
-    topic: str
-    partition: int
-    dead: Collection[int]
-
-
-@attrs.frozen
+@attrs.define
 class DeathDone(Event):
     """All partitions of a dead broker were decided. `returned`: the broker, if a takeover found it registered again. It
     is live at once, before its registration is read again."""
@@ -47,7 +26,7 @@ class DeathDone(Event):
     returned: Broker | None = None
 
 
-@attrs.frozen
+@attrs.define
 class ShutdownAsked(Event):
     """A live broker requests a controlled shutdown."""
 
@@ -55,7 +34,7 @@ class ShutdownAsked(Event):
     epoch: int
 
 
-@attrs.frozen
+@attrs.define
 class ReplicaLeaves(Event):
     """One partition of a controlled shutdown."""
 
@@ -64,7 +43,7 @@ class ReplicaLeaves(Event):
     broker: int
 
 
-@attrs.frozen
+@attrs.define
 class ShutdownDecided(Event):
     """Every partition of a controlled shutdown was decided."""
 
@@ -72,14 +51,14 @@ class ShutdownDecided(Event):
     epoch: int
 
 
-@attrs.frozen
+@attrs.define
 class BrokerCame(Event):
     """A broker that is not live has registered, and nothing of its former death is left to do."""
 
     broker: Broker
 
 
-@attrs.frozen
+@attrs.define
 class BrokerRedescribed(Event):
     """A live broker registered other endpoints or another rack under the same epoch, or a takeover found it live and
     has to admit it."""
@@ -87,7 +66,7 @@ class BrokerRedescribed(Event):
     broker: Broker
 
 
-@attrs.frozen
+@attrs.define
 class BrokerUnread(Event):
     """A broker that is not live is registered, but its registration cannot be read. `epoch`: the key's `created`."""
 
@@ -95,7 +74,7 @@ class BrokerUnread(Event):
     epoch: int
 
 
-@attrs.frozen
+@attrs.define
 class BrokerKnown(Event):
     """An unreadable registration of a broker can be read again, or is gone. `epoch`: the registered epoch, None if the
     broker is no longer registered."""
@@ -104,7 +83,7 @@ class BrokerKnown(Event):
     epoch: int | None
 
 
-@attrs.frozen
+@attrs.define
 class DiskReported(Event):
     """A broker answered for a partition: its disk is gone (error 56), or it is there."""
 
@@ -115,7 +94,7 @@ class DiskReported(Event):
     gone: bool
 
 
-@attrs.frozen
+@attrs.define
 class DeletionAcknowledged(Event):
     """A broker confirmed that it deleted replicas."""
 

@@ -12,7 +12,7 @@ from ..values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartit
 from .base import Event, KeyRead
 
 
-@attrs.frozen
+@attrs.define
 class DeletionKeyRead(KeyRead):
     """A key under /admin/delete_topics was read."""
 
@@ -20,7 +20,7 @@ class DeletionKeyRead(KeyRead):
     at: KeyAt
 
 
-@attrs.frozen
+@attrs.define
 class KafkaMoveFound(Event):
     """Kafka's own adding_replicas and removing_replicas of one partition; `replicas`: what the key lists for it."""
 
@@ -31,7 +31,7 @@ class KafkaMoveFound(Event):
     removing: Replicas
 
 
-@attrs.frozen
+@attrs.define
 class ForeignTargetFound(Event):
     """A move from before this term that Kedge did not begin."""
 
@@ -40,15 +40,7 @@ class ForeignTargetFound(Event):
     move: Move
 
 
-@attrs.frozen
-class StrayIsrFound(Event):
-    """The ISR has members outside R and T."""
-
-    topic: str
-    partition: int
-
-
-@attrs.frozen
+@attrs.define
 class TopicIdMissing(Event):
     """A topic of an older Kafka has no id and gets this one."""
 
@@ -56,21 +48,21 @@ class TopicIdMissing(Event):
     topic_id: str
 
 
-@attrs.frozen
+@attrs.define
 class IntentsDue(Event):
     """Check the open delete intents of a broker, and their keys: intents may be void, keys may be empty."""
 
     broker: int
 
 
-@attrs.frozen
+@attrs.define
 class IntentDue(Event):
     """Check one open delete intent: it may be void."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen
+@attrs.define
 class IntentsKeyDue(Event):
     """Check one key of delete intents: it may be empty."""
 
@@ -78,7 +70,7 @@ class IntentsKeyDue(Event):
     seq: int
 
 
-@attrs.frozen
+@attrs.define
 class StateKeyRead(KeyRead):
     """A state key was read again after another program wrote it. `found` None: it is absent (version 0), or unreadable
     (`problem` says why)."""
@@ -90,7 +82,7 @@ class StateKeyRead(KeyRead):
     at: KeyVersion
 
 
-@attrs.frozen
+@attrs.define
 class TopicKeyRead(KeyRead):
     """A topic's key was read after another program wrote it. `found` None: it is absent (version 0), or unreadable
     (`problem` says why). `partitions` (their keys: `states`) and `configs` (their key: `config_at`): what else the
@@ -113,7 +105,7 @@ class TopicKeyRead(KeyRead):
 # --- the legacy key
 
 
-@attrs.frozen
+@attrs.define
 class LegacyKeyRead(KeyRead):
     """The legacy key was read, since this controller or another program wrote or deleted it."""
 
@@ -121,25 +113,17 @@ class LegacyKeyRead(KeyRead):
     found: LegacyKey
 
 
-@attrs.frozen
+@attrs.define
 class LegacyPlanDue(Event):
     """A takeover found a legacy key, and all registered brokers are live: continue with its entries."""
 
 
-@attrs.frozen
-class LegacyEntryDue(Event):
-    """Begin the move of an entry of the legacy key."""
-
-    topic: str
-    partition: int
-
-
-@attrs.frozen
+@attrs.define
 class LegacyKeyDue(Event):
     """The legacy key has differed from its entries for long enough, or it is unreadable and no move runs: write it."""
 
 
-@attrs.frozen
+@attrs.define
 class ConfigKeyRead(KeyRead):
     """The config key of a topic was read."""
 
@@ -148,7 +132,7 @@ class ConfigKeyRead(KeyRead):
     at: KeyAt
 
 
-@attrs.frozen
+@attrs.define
 class BrokerConfigRead(KeyRead):
     """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>")."""
 
@@ -160,7 +144,7 @@ class BrokerConfigRead(KeyRead):
 # --- notifications: keys that brokers and tools write for the controller
 
 
-@attrs.frozen
+@attrs.define
 class PreferredElectionPut(Event):
     """`/admin/preferred_replica_election` was read."""
 
@@ -168,7 +152,7 @@ class PreferredElectionPut(Event):
     partitions: tuple[TopicPartition, ...]
 
 
-@attrs.frozen
+@attrs.define
 class LogDirNotified(Event):
     """A notification was read: a disk of `broker` changed its state."""
 
@@ -176,7 +160,7 @@ class LogDirNotified(Event):
     broker: int
 
 
-@attrs.frozen
+@attrs.define
 class NotificationDone(Event):
     """Everything that a notification requested was decided. `notes`: what was skipped. `problem`: why it is
     unreadable."""

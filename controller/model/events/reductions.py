@@ -10,7 +10,7 @@ from ..values import Extra
 from .base import Event, KeyRead
 
 
-@attrs.frozen
+@attrs.define
 class DeletePartitions(Event):
     """Reduce the topic to `total_count` partitions, or by these `partitions` (one of the two is None). `immediate`:
     they go offline now; otherwise they are read-only first."""
@@ -21,7 +21,7 @@ class DeletePartitions(Event):
     immediate: bool
 
 
-@attrs.frozen
+@attrs.define
 class ReductionKeyRead(KeyRead):
     """The key of a reduction was read. `problem`: why it is unreadable; otherwise `entries` and `extra` hold its
     content."""
@@ -33,7 +33,7 @@ class ReductionKeyRead(KeyRead):
     problem: str | None = None
 
 
-@attrs.frozen
+@attrs.define
 class ReductionDue(Event):
     """Begin a reduction, or continue it. `is_found`: a takeover found it, and the former controller may not have
     notified its host of all purged partitions."""
@@ -42,15 +42,7 @@ class ReductionDue(Event):
     is_found: bool = False
 
 
-@attrs.frozen
-class RetirementDue(Event):
-    """Give a partition the status that its reduction demands, and delete intents to the brokers that hold its logs."""
-
-    topic: str
-    partition: int
-
-
-@attrs.frozen
+@attrs.define
 class RetirementsDue(Event):
     """Check whether read-only partitions may go offline. `empty`: topic, partition and leader epoch of those whose
     leader reports, under that epoch, that its log is empty."""
@@ -58,7 +50,7 @@ class RetirementsDue(Event):
     empty: frozenset[tuple[str, int, int]] = frozenset()
 
 
-@attrs.frozen
+@attrs.define
 class RetirementOver(Event):
     """A read-only partition may go offline. `empty_epoch`: the leader epoch under which its leader reports an empty
     log; None if its retention is over."""
@@ -68,14 +60,14 @@ class RetirementOver(Event):
     empty_epoch: int | None = None
 
 
-@attrs.frozen
+@attrs.define
 class PurgeDue(Event):
     """Check whether the last partitions of a topic are offline and all their logs deleted."""
 
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class ReductionKeyDue(Event):
     """The key of a reduction names partitions that no longer exist. `is_found`: as in ReductionDue."""
 

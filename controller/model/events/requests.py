@@ -11,7 +11,7 @@ from ..values import ConfigEntity, DeleteIntent, Partition, Replicas
 from .base import Event
 
 
-@attrs.frozen
+@attrs.define
 class AlterReassignment(Event):
     """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
     the running move. `policy_message`: why the host's policy refuses it."""
@@ -26,7 +26,7 @@ class AlterReassignment(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen
+@attrs.define
 class ElectLeader(Event):
     """Elect the preferred leader of a partition, or (`unclean`) any leader for a partition without one."""
 
@@ -35,7 +35,7 @@ class ElectLeader(Event):
     unclean: bool = False
 
 
-@attrs.frozen
+@attrs.define
 class CreateTopic(Event):
     """`assignments` None: placed by rack from `start` and `shift`. The runtime draws these two and `topic_id`."""
 
@@ -51,7 +51,7 @@ class CreateTopic(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen
+@attrs.define
 class CreatePartitions(Event):
     topic: str
     total_count: int
@@ -59,12 +59,12 @@ class CreatePartitions(Event):
     validate_only: bool = False
 
 
-@attrs.frozen
+@attrs.define
 class DeleteTopic(Event):
     topic: str
 
 
-@attrs.frozen
+@attrs.define
 class AlterConfigs(Event):
     """Alter the configs of a topic, a broker or all brokers. `replaces`: `ops` are all configs that remain.
     `policy_message`: why the host's policy refuses it."""
@@ -76,21 +76,21 @@ class AlterConfigs(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen
+@attrs.define
 class ForgetBroker(Event):
     """A broker will never return. What waits for it is dropped one by one; the answer follows when all is dropped."""
 
     broker: int
 
 
-@attrs.frozen
+@attrs.define
 class ForgetIntent(Event):
     """Drop one open delete intent of a broker that is being forgotten."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen
+@attrs.define
 class ForgettingDone(Event):
     """Everything that waited for a forgotten broker at the last check was decided. `left`: the intents, and the
     partitions of topics under deletion, that were found then."""
@@ -99,7 +99,7 @@ class ForgettingDone(Event):
     left: tuple[DeleteIntent | Partition, ...]
 
 
-@attrs.frozen
+@attrs.define
 class AlterIsr(Event):
     """A leader requests a change of the ISR (in the form of KIP-497)."""
 

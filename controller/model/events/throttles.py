@@ -12,7 +12,7 @@ from ..values import Replicas
 from .base import Event
 
 
-@attrs.frozen
+@attrs.define
 class NamedTarget:
     """The target of one partition. `policy_message`: why the host's policy refuses it."""
 
@@ -22,7 +22,7 @@ class NamedTarget:
     policy_message: str | None = None
 
 
-@attrs.frozen
+@attrs.define
 class ThrottleRequest(Event):
     """Root of the requests that may set throttles."""
 
@@ -31,7 +31,7 @@ class ThrottleRequest(Event):
     commit_limits: CommitLimits
 
 
-@attrs.frozen
+@attrs.define
 class ReassignPartitions(ThrottleRequest):
     """Move these partitions while no others move, under a throttle (None: without one). `twice`: partitions that the
     request names more than once."""
@@ -46,7 +46,7 @@ class ReassignPartitions(ThrottleRequest):
         return self.throttle not in (None, UNLIMITED)
 
 
-@attrs.frozen
+@attrs.define
 class AlterThrottledRates(ThrottleRequest):
     """Broker, rate as leader, rate as follower; for each broker."""
 
@@ -54,14 +54,14 @@ class AlterThrottledRates(ThrottleRequest):
     family: Family
 
 
-@attrs.frozen
+@attrs.define
 class AlterThrottledReplicas(ThrottleRequest):
     """Topic, partition, leaders, followers; None stands for all brokers of the cluster."""
 
     replicas: tuple[tuple[str, int, Replicas | None, Replicas | None], ...]
 
 
-@attrs.frozen
+@attrs.define
 class ThrottleDue(Event):
     """Bring the configs of one owner to its mark."""
 
@@ -69,12 +69,12 @@ class ThrottleDue(Event):
     owner: str
 
 
-@attrs.frozen
+@attrs.define
 class ThrottlePlanDue(Event):
     """Continue a request: the kinds in `left`, then its moves and its answer. `is_refused`: its last step could not be
     committed, so it is given up."""
 
-    is_begun: ClassVar[bool] = True
+    ignores_deadline: ClassVar[bool] = True
 
     plan: ThrottlePlan
     left: tuple[MarkKind, ...] = ()
@@ -84,7 +84,7 @@ class ThrottlePlanDue(Event):
         return attrs.evolve(self, is_refused=True)
 
 
-@attrs.frozen
+@attrs.define
 class ThrottleRemovalDue(Event):
     """A controller took over, or the last reassignment has ended: bring every owner to its mark; unless something is
     reassigned, nothing stays marked."""

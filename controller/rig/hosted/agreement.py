@@ -30,7 +30,7 @@ def differences(
         left = [place for place in broker.names if place not in expected and broker.held(place) is not None]
         found += [f"broker {broker.broker_id} has {broker.names[place]} of a topic that is gone" for place in left]
     whole = [(place, p) for place, p in partitions if not is_beyond_repair(brokers, place, p)]
-    return found or records.alike(whole)
+    return found or records.grouped(whole)
 
 
 def is_beyond_repair(brokers: Brokers, place: Place, p: Partition) -> bool:

@@ -51,7 +51,7 @@ class Records:
             is_whole = end >= known or place in broker.lost
             self._judge.require(is_whole, rules.JOINS, f"{said}: {known} records are acknowledged")
 
-    def alike(self, partitions: Iterable[tuple[Place, Partition]]) -> list[str]:
+    def grouped(self, partitions: Iterable[tuple[Place, Partition]]) -> list[str]:
         """In-sync replicas whose records differ from their leader's, one line each."""
         if not self._judge.heeds(rules.ALIKE):
             return []

@@ -12,21 +12,17 @@ import attrs
 from ...model.events import (
     Decision,
     Event,
+    PartitionDue,
     PurgeDue,
+    Reason,
     ReductionDue,
     ReductionKeyDue,
     ReductionKeyRead,
-    RetirementDue,
 )
-from ...model.records import (
-    ForeignChange,
-    KeyAdopted,
-    Record,
-    ReductionChanged,
-    ReductionRefused,
-)
+from ...model.records import Record
 from ...model.reductions import Retirement, Retirements
 from ...model.view import ClusterView
+from ...records import ForeignChange, KeyAdopted, ReductionChanged, ReductionRefused
 from .configs import disabled
 from .requests import INTERNAL, check_size, check_tail
 
@@ -143,7 +139,7 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
         records = (ReductionChanged(name, entries), ForeignChange(name, None, said, is_rewritten=False))
     elif not known:
         return Decision()
-    due = [RetirementDue(event.now_ms, name, p) for p in sorted(entries, reverse=True) if p < count]
+    due = [PartitionDue(event.now_ms, name, p, Reason.RETIRE) for p in sorted(entries, reverse=True) if p < count]
     ends = (PurgeDue(event.now_ms, name), ReductionKeyDue(event.now_ms, name, event.is_found))
     return Decision(records, expand=(*due, *ends))
 

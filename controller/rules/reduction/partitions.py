@@ -7,17 +7,17 @@ A partition without a state key was never led. There is nothing to read in it, s
 
 from __future__ import annotations
 
-from ...model.events import Decision, PurgeDue, RetirementDue, RetirementOver
-from ...model.records import PartitionChanged
+from ...model.events import Decision, PartitionDue, PurgeDue, Reason, RetirementOver
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement
 from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
 from ...model.view import ClusterView
+from ...records import PartitionChanged
 from ..completion import intend_deletion
 from ..deletion import split_holders
 from .configs import retention_ms
 
 
-def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:
+def retirement_due(view: ClusterView, event: PartitionDue) -> Decision:
     """Read-only or offline, as the key says; for an offline one, the remaining brokers get an intent."""
     found = _retiring(view, event.topic, event.partition)
     if found is None:
@@ -41,7 +41,7 @@ def retirement_over(view: ClusterView, event: RetirementOver) -> Decision:
     if found is None or found[0].status_code != READ_ONLY:
         return Decision()
     partition, entry = found
-    due = RetirementDue(event.now_ms, event.topic, event.partition)
+    due = PartitionDue(event.now_ms, event.topic, event.partition, Reason.RETIRE)
     if event.empty_epoch == partition.leader_epoch:
         return _take_offline(view, partition, "empty", due)
     if is_over(view, event.topic, entry, event.now_ms):
@@ -65,7 +65,7 @@ def _retiring(view: ClusterView, name: str, number: int) -> tuple[Partition, Ret
     return partition, entry
 
 
-def _take_offline(view: ClusterView, partition: Partition, cause: str, event: RetirementDue) -> Decision:
+def _take_offline(view: ClusterView, partition: Partition, cause: str, event: PartitionDue) -> Decision:
     holders, via = tuple(dict.fromkeys((*partition.members, *partition.isr))), None
     now = partition
     if partition.move is not None:
@@ -78,7 +78,7 @@ def _take_offline(view: ClusterView, partition: Partition, cause: str, event: Re
     return Decision(records, expand=(event,) if left else ())
 
 
-def _tell_more(view: ClusterView, partition: Partition, event: RetirementDue) -> Decision:
+def _tell_more(view: ClusterView, partition: Partition, event: PartitionDue) -> Decision:
     if partition.are_holders_told:
         return Decision(expand=(PurgeDue(event.now_ms, event.topic),))
     is_begun = partition.extra is not None and HOLDERS_LEFT in partition.extra

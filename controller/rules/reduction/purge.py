@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import attrs
 
 from ...model.events import Decision, Event, PurgeDue, ReductionKeyDue
-from ...model.records import PartitionPurged, TopicChanged
 from ...model.values import NO_EPOCH, DeleteIntent, Partition, Topic
 from ...model.view import ClusterView
+from ...records import PartitionPurged, TopicChanged
 
 _KEYS_EACH = 2  # the state key, and its parent in stores that have parents
 _CHUNK_MAX = 60  # limits their bytes beside the key of a large topic

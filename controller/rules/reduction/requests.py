@@ -19,9 +19,9 @@ from ...model.errors import (
 )
 from ...model.events import Decision, DeletePartitions, ReductionDue, refuse
 from ...model.plural import counted
-from ...model.records import ReductionChanged
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
 from ...model.view import ClusterView
+from ...records import ReductionChanged
 from ..topics import VALUE_BYTES_MAX
 from .configs import disabled
 

@@ -19,9 +19,9 @@ from ...model.events import (
     ThrottleRemovalDue,
     TopicKeyRead,
 )
-from ...model.records import ThrottlesEnded
 from ...model.throttles import KINDS, MarkKind, OwnerMark, owners
 from ...model.view import ClusterView
+from ...records import ThrottlesEnded
 from .marks import REMOVAL, REPLACED, brought, given_back, is_there, is_unread, marked, unmarked
 
 

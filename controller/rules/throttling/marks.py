@@ -10,10 +10,10 @@ from typing import Final
 
 import attrs
 
-from ...model.records import ThrottleChanged, ThrottleEvent
 from ...model.throttles import CONFIGS, ConfigMark, MarkKind, OwnerMark, ThrottlePlan
 from ...model.values import ConfigEntity, UnreadConfigs, configs_after
 from ...model.view import ClusterView
+from ...records import ThrottleChanged, ThrottleEvent
 from . import keeping
 
 REMOVAL: Final = "throttle removal"

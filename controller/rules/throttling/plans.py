@@ -22,18 +22,20 @@ from ...model.events import (
     AlterReassignment,
     Decision,
     Group,
-    LegacyEntryDue,
+    PartitionDue,
+    Reason,
     ThrottleDue,
     ThrottlePlanDue,
     ThrottleRemovalDue,
     refuse,
 )
 from ...model.legacy import LegacyEntry
-from ...model.records import LegacyPlanWritten, Record, ThrottleChanged, ThrottlePlanRuns
+from ...model.records import Record
 from ...model.requests import ReassignmentAnswer
 from ...model.throttles import KINDS, CommitLimits, MarkKind, OwnerMark, ThrottlePlan, listed
 from ...model.values import TopicPartition
 from ...model.view import ClusterView
+from ...records import LegacyPlanWritten, ThrottleChanged, ThrottlePlanRuns
 from ..reassignment import alter_reassignment
 from .due import ended_due, is_going
 from .marks import is_unread, marked, unwanted, wanted
@@ -150,7 +152,7 @@ def _begin(view: ClusterView, plan: ThrottlePlan, now_ms: int, before: Sequence[
     if len(moves) <= AT_ONCE_MAX and _fits(view, moves, len(records), plan.commit_limits):
         written = (LegacyPlanWritten(tuple(running)),) if running else ()
         return Decision((*before, *written, *records), answer)
-    due = tuple(LegacyEntryDue(now_ms, entry.topic, entry.partition) for entry in moves)
+    due = tuple(PartitionDue(now_ms, entry.topic, entry.partition, Reason.PLANNED) for entry in moves)
     return Decision((*before, LegacyPlanWritten(tuple(moves))), answer, due)
 
 

@@ -12,21 +12,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 from typing import Final
 
 import attrs
 
+from ...model.records import Record
 from ...model.values import Partition
+from ...records import LineContext
 from ...state import ClusterState
 from . import unrecorded
-from .lines import Decided, LineContext, rows_of
 from .sinks import Sink
 
 _log = logging.getLogger(__name__)
 
 CONFLICTS_MAX: Final = 1000  # keys with conflicts that are kept until the next commit
+
+
+@attrs.frozen
+class Decided:
+    """The records of one Decision, and what they do not contain: its cause, its request, and how many bytes the move
+    that ends here copied (None: unknown)."""
+
+    records: Sequence[Record]
+    cause: str | None = None
+    request: str | None = None
+    bytes_copied: int | None = None
 
 
 @attrs.define
@@ -95,7 +107,7 @@ class Journal:
         commit. Rows of earlier conflicts come first."""
         if self._sink is None or self._state is None:
             return
-        rows = rows_of(decided, LineContext(ts_ms, partition_epoch, self._topic_id))
+        rows = self._rows(ts_ms, decided, partition_epoch)
         if not rows:
             return
         if self._conflicts:
@@ -103,6 +115,18 @@ class Journal:
             self._conflicts = {}
         self._number(seq)
         self._append(ts_ms, rows)
+
+    def _rows(self, ts_ms: int, decided: Iterable[Decided], partition_epoch: Callable[[Partition], int]) -> list[str]:
+        """A text per row of a commit, in the order of the records. Records without any row give one KeysRewritten, so
+        that a missing seq means that nothing happened or lines were lost."""
+        rows: list[str] = []
+        first: LineContext | None = None
+        for one in decided:
+            context = LineContext(ts_ms, partition_epoch, self._topic_id, one.cause, one.request, one.bytes_copied)
+            first = context if first is None and one.records else first
+            for record in one.records:
+                rows += record.lines(context)
+        return [first.line("KeysRewritten")] if not rows and first is not None else rows
 
     def conflict(self, key: str, count: int) -> None:
         """Another program changed `key` first, for the `count`th time: a row of the next commit, or of the term's

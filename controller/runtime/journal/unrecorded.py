@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...codec.journal_text import dump, moves, replica, why
 from ...state import ClusterState
-from .pieces import dump, moves, replica, why
 
 
 def takeover(state: ClusterState) -> str:

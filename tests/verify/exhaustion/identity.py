@@ -42,8 +42,7 @@ _WRITTEN_DOWN: Final = ["now_ms", "started_ms"]
 _BACK_OFF: Final = ["retry_ms", "intents_ms", "delay_ms"]  # a wait is longer than the longest
 _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Loop": ("subscription", "driver", "_was_driven", "_registrar", "_stand_at_ms"),
-    "Term": ("counts",),
-    "Batching": ("_publisher",),
+    "Term": ("counts", "_publisher"),
     "Job": ("cause", "request", "since_s"),
     "WorkQueue": ("_now_s",),
     "Result": ("why",),
@@ -306,7 +305,7 @@ Telling.kinds = {
     "Rows": Telling.each,
     "Intents": Telling.intents,
     "Dispatcher": Telling.dispatcher,
-    "Ground": None,
+    "KeyContext": None,
     "Versions": Telling.versions,
     "Replica": Telling.replica,
     "LivePeer": lambda walk, peer: walk.say(peer.broker_id),

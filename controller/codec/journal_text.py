@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from ...model.values import DeleteIntent, Partition, Replicas
+from ..model.values import DeleteIntent, Partition, Replicas
 
 
 def dump(value: object) -> str:

@@ -7,30 +7,22 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 import attrs
 
-from ..values import LEADER_DURING_DELETE, Move, Partition, Replicas
-from .base import Record
+from ..codec.journal_text import values
+from ..model.records import Record
+from ..model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
+from ..state import ClusterState, DirtyKey
+from .line import LineContext
+from .publication import Publication
 
 COMPLETED: Final = "completed"
 """The cause of the steps that complete a move."""
 
-STEPS: Final = (
-    "ForeignChange",
-    "IsrChanged",
-    "IsrShrunk",
-    "LeaderElected",
-    "ReplicasChanged",
-    "ReplicasGrown",
-    "StatusChanged",
-    "TargetCleared",
-    "TargetReplaced",
-    "TargetSet",
-)
-"""The events of steps."""
+_WITH_DEADLINE: Final = ("TargetSet", "TargetReplaced")
 
 
 class Step(NamedTuple):
@@ -42,7 +34,7 @@ class Step(NamedTuple):
     cause: str | None
 
 
-@attrs.frozen
+@attrs.define
 class PartitionChanged(Record):
     """A partition changed from `before` to `after`. `cause`: of the first part, None: that of the Decision.
 
@@ -50,6 +42,19 @@ class PartitionChanged(Record):
     itself: R grew by members of T in the ISR, or the move is complete. Without one, the move was cancelled first, since
     the partition goes offline or its topic is deleted. `is_found`: another program wrote the state key.
     """
+
+    EVENTS = (
+        "ForeignChange",
+        "IsrChanged",
+        "IsrShrunk",
+        "LeaderElected",
+        "ReplicasChanged",
+        "ReplicasGrown",
+        "StatusChanged",
+        "TargetCleared",
+        "TargetReplaced",
+        "TargetSet",
+    )
 
     before: Partition
     after: Partition
@@ -68,7 +73,28 @@ class PartitionChanged(Record):
         running = self.first.move or self.before.move
         return running if self.after.move is None else None
 
-    # --- the keys
+    # --- the state and its keys
+
+    def apply(self, state: ClusterState) -> int:
+        """Returns the number of the partition."""
+        before, after = self.before, self.after
+        number = state.number(before.topic, before.partition)
+        assert number is not None, f"{before.topic}-{before.partition} is not in the state"
+        state.put_row(number, before, after)
+        state.batch.undone_by(state.put_row, number, after, before)
+        if self.grew:
+            state.batch.grew(after.topic)
+        return number
+
+    def dirty(self, state: ClusterState, token: int) -> Sequence[DirtyKey]:
+        after = self.after
+        dirty: list[DirtyKey] = [("state", token)] if self.needs_state_key else []
+        if self.needs_topic_key:
+            dirty.append(("topic", after.topic))
+        if not after.has_state and after.leader == LEADER_DURING_DELETE:
+            # A partition without a state key is checked to have none; its empty parent, if any, is deleted.
+            dirty.append(("parent", (after.topic, after.partition)))
+        return dirty
 
     @property
     def grew(self) -> Replicas:
@@ -116,7 +142,34 @@ class PartitionChanged(Record):
             return False
         return self.is_found or self.before.leader_epoch != self.after.leader_epoch
 
+    def publish(self, to: Publication, token: int) -> None:
+        before, after = self.before, self.after
+        if before.has_state and not after.has_state:
+            to.forget_reports(before.topic, before.partition, (*before.members, *before.isr))
+            return
+        to.partition(token, must_obey=self.must_obey)
+        if self.is_found:
+            to.readable(after)
+        if after.move is not None and (after.move is not before.move or self.is_found):
+            to.moving(after)
+        if not before.has_state and after.has_state and not self.is_found and to.state.rows[token] is not None:
+            to.created(token, after.isr)
+
     # --- the journal
+
+    def lines(self, context: LineContext) -> Iterator[str]:
+        """A line for each step of the change."""
+        for step in self.steps():
+            after, detail = step.after, ""
+            # A row without a move may be the one that ends it: it has the origin of the move.
+            move = after.move or step.before.move
+            origin = None if move is None else move.origin
+            now = values(after, context.topic_id(after.topic), context.partition_epoch(after), origin)
+            if step.event == "TargetCleared":
+                detail = _ended(step, context)
+            elif step.event in _WITH_DEADLINE and move is not None and move.deadline_ms is not None:
+                detail = f'{{"deadline_ms":{move.deadline_ms}}}'
+            yield context.line(step.event, now, detail, step.cause)
 
     def steps(self) -> Iterator[Step]:
         """The parts of the change, in their order."""
@@ -168,3 +221,11 @@ class PartitionChanged(Record):
 def _is_removed(partition: Partition) -> bool:
     """Whether it is stopped for the deletion of its topic, or its state key is gone, too. Not in the journal."""
     return partition.leader == LEADER_DURING_DELETE
+
+
+def _ended(step: Step, context: LineContext) -> str:
+    move = step.before.move
+    started_ms = context.ts_ms if move is None else move.started_ms
+    copied = "" if context.bytes_copied is None else f'"bytes_copied":{context.bytes_copied},'
+    # Another controller, whose clock was ahead of this one's, may have started the move.
+    return f'{{{copied}"duration_ms":{max(0, context.ts_ms - started_ms)}}}'

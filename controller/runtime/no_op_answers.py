@@ -1,33 +1,21 @@
-"""Requests that write nothing: no commit shows that what they were decided by still holds, so it is read before they
-are answered.
-
-In: the decided jobs of a batch. A controller that stood still may call done what its successor has undone since
-(`need_leader`), and of configs that another program altered the hint may come late (`late`).
-"""
+"""Requests that alter no configs: the hint about a key that another program altered may come late, so the keys are read
+before such a request is answered."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from ...stores.base import StoreError
 from ..codec import keys
 from ..keys.table import KeyKinds
-from ..model.events import LATER, AlterConfigs, Decision
+from ..model.events import AlterConfigs, Decision
 from .jobs import Job
-
-Decided: TypeAlias = Sequence[tuple[Job, Decision]]
 
 _NOTHING: Final = Decision()
 
 
-def need_leader(decided: Decided) -> bool:
-    """Whether a caller waits for one of the answers, which only the leader may give: a refusal, or that there was
-    nothing to do, may be what the successor has made wrong since then."""
-    return any(job.reply is not None and decision.reply is not LATER for job, decision in decided)
-
-
-def late(decided: Decided, kinds: KeyKinds, now_ms: int) -> set[int]:
+def stale(decided: Sequence[tuple[Job, Decision]], kinds: KeyKinds, now_ms: int) -> set[int]:
     """The places of requests that alter no configs of those known, but perhaps of those in the store; their keys are
     hinted."""
     unchanged = {

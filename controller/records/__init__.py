@@ -1,16 +1,9 @@
-"""Records: small immutable values that say what changed. Named in the past tense; the journal uses the same names.
+"""Records: what changed, and what follows from it, kind by kind.
 
-A record holds the value before and after the change, so that it can be undone. A Decision has one for each partition
-that it changes: `PartitionChanged`. The tables of `kedge.controller.state.tables` say how a record is applied, undone
-and journalled, and which keys and brokers it makes dirty.
+A Decision has one record for each partition that it changes: `PartitionChanged`. A record holds the value before and
+after the change, so that it can be undone. The methods are described at `Record`.
 """
 
-from .base import (
-    KeyAt,
-    KeyVersion,
-    KeyVersions,
-    Record,
-)
 from .brokers import (
     BrokerAskedAgain,
     BrokerForgotten,
@@ -26,29 +19,33 @@ from .brokers import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from .configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
+from .configs import ChangePurged, ConfigChanged, ConfigsAltered
 from .found import (
     BadKey,
     ForeignChange,
     KeyAdopted,
     StateKeyAdopted,
 )
+from .line import LineContext
 from .orders import (
+    DROPPED,
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
     LegacyKeyRemoved,
     LegacyKeyRewritten,
+    LegacyPlanWritten,
     LegacySubmitted,
     NotificationWorkedOff,
 )
-from .partitions import COMPLETED, STEPS, PartitionChanged, Step
+from .partitions import COMPLETED, PartitionChanged, Step
+from .publication import Publication
 from .reductions import (
     PartitionPurged,
     ReductionChanged,
     ReductionRefused,
 )
-from .throttles import LegacyPlanWritten, ThrottleChanged, ThrottleEvent, ThrottlePlanRuns, ThrottlesEnded
+from .throttles import ThrottleChanged, ThrottleEvent, ThrottlePlanRuns, ThrottlesEnded
 from .topics import (
     DeletionKeyLost,
     DeletionRefused,
@@ -63,10 +60,9 @@ from .topics import (
 
 __all__ = [
     "COMPLETED",
-    "STEPS",
+    "DROPPED",
     "BadKey",
     "BrokerAskedAgain",
-    "BrokerConfigChanged",
     "BrokerForgotten",
     "BrokerLeft",
     "BrokerRegistered",
@@ -83,9 +79,6 @@ __all__ = [
     "IntentDropped",
     "IntentsKeyEmptied",
     "KeyAdopted",
-    "KeyAt",
-    "KeyVersion",
-    "KeyVersions",
     "KeysRewritten",
     "LegacyEntryRemoved",
     "LegacyKeyBroken",
@@ -94,11 +87,12 @@ __all__ = [
     "LegacyKeyRewritten",
     "LegacyPlanWritten",
     "LegacySubmitted",
+    "LineContext",
     "NotificationWorkedOff",
     "PartitionChanged",
     "PartitionPurged",
     "PartitionsAdded",
-    "Record",
+    "Publication",
     "ReductionChanged",
     "ReductionRefused",
     "RegistrationKnown",

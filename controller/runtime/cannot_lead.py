@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 
-class Deposed(Exception):
+class CannotLead(Exception):
     """The term is over; this is not an error. The controller no longer leads, cannot know whether it leads, or may not
     read a key that it needs."""
