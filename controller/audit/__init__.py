@@ -6,7 +6,7 @@ row is taken as its first row describes it. It imports nothing of the runtime, s
 use it as it is.
 """
 
-from .standing import RULES, Illegal, Standing
+from .standing import RULES, Illegal, PartitionState
 from .trace import CHECKED, Trace
 
-__all__ = ["CHECKED", "RULES", "Illegal", "Standing", "Trace"]
+__all__ = ["CHECKED", "RULES", "Illegal", "PartitionState", "Trace"]

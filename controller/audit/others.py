@@ -12,8 +12,8 @@ import attrs
 
 from .partitions import partition_row
 from .standing import (
+    PartitionState,
     Row,
-    Standing,
     broken,
     brokers,
     detail,
@@ -87,7 +87,7 @@ def _dropped(term: ReplayedTerm, row: Row, slot: Slot) -> None:
         broken("intent", f"a member of R and T {list(now.members)}, because the intent is dropped", slot[3])
 
 
-def _standing(term: ReplayedTerm, slot: Slot) -> Standing | None:
+def _standing(term: ReplayedTerm, slot: Slot) -> PartitionState | None:
     """The partition of an intent, if it is still the one that the intent was written for."""
     now = term.partitions.get((slot[0], slot[2]))
     return now if now is not None and (now.topic_id or slot[1]) == slot[1] else None
@@ -114,7 +114,7 @@ def added(term: ReplayedTerm, row: Row) -> None:
 
 def _add(term: ReplayedTerm, name: str, topic_id: str, first: int, assignments: list[Any], *, is_fresh: bool) -> None:
     for partition, replicas in enumerate(assignments, first):
-        standing = Standing(name, partition, topic_id, brokers(replicas, "replicas"), is_fresh=is_fresh)
+        standing = PartitionState(name, partition, topic_id, brokers(replicas, "replicas"), is_fresh=is_fresh)
         term.partitions[standing.key] = standing
     term.topics[name] = topic_id
     term.counts[name] = first + len(assignments)

@@ -14,7 +14,7 @@ import attrs
 
 from ..model.values import NO_LEADER
 from . import steps
-from .standing import Row, Standing, broken, read_standing
+from .standing import PartitionState, Row, broken, read_standing
 from .steps import Step, check_step, step_of
 from .term import ReplayedCommit, ReplayedTerm, Slot
 
@@ -43,7 +43,7 @@ def partition_row(term: ReplayedTerm, row: Row) -> None:
         term.stand(now)
 
 
-def _check_order(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
+def _check_order(term: ReplayedTerm, step: Step, before: PartitionState | None, now: PartitionState) -> None:
     """The three rows of a completion follow each other; neither of the later two appears without the first."""
     came = term.commit.completing.get(now.key)
     expected: tuple[Step, ...] = ()
@@ -57,7 +57,7 @@ def _check_order(term: ReplayedTerm, step: Step, before: Standing | None, now: S
         broken("completion", f"{'TargetCleared' if came == 'ReplicasChanged' else 'IsrShrunk'} next", "another row")
 
 
-def _check_past(term: ReplayedTerm, before: Standing | None, now: Standing) -> None:
+def _check_past(term: ReplayedTerm, before: PartitionState | None, now: PartitionState) -> None:
     if before is None:
         if now.leader_epoch < term.past_epoch(now):
             broken("leader epoch", f"at least {term.past_epoch(now)}, from a former term", now.leader_epoch)
@@ -67,7 +67,7 @@ def _check_past(term: ReplayedTerm, before: Standing | None, now: Standing) -> N
         broken("partition epoch", f"at least {was}", is_now)
 
 
-def _check_world(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
+def _check_world(term: ReplayedTerm, step: Step, before: PartitionState | None, now: PartitionState) -> None:
     """Conditions that come from rows about the topic and about brokers."""
     if step in (steps.ELECTION, steps.FIRST_LEADER, steps.COMPLETION) and now.leader in term.left:
         broken("broker", "a leader that has not left", f"{now.leader}, which left")
@@ -83,7 +83,7 @@ def _check_world(term: ReplayedTerm, step: Step, before: Standing | None, now: S
         broken("topic", f"no election and no move of {now.topic}, which is being deleted", "one")
 
 
-def _owe(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing, cause: str | None) -> None:
+def _owe(term: ReplayedTerm, step: Step, before: PartitionState | None, now: PartitionState, cause: str | None) -> None:
     commit = term.commit
     if cause == "topic deleted":
         term.deleting.add(now.topic)
@@ -103,7 +103,7 @@ def _owe(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing,
         commit.grows.add(now.key)
 
 
-def _owe_intents(term: ReplayedTerm, now: Standing, brokers: Iterable[int], why: str) -> None:
+def _owe_intents(term: ReplayedTerm, now: PartitionState, brokers: Iterable[int], why: str) -> None:
     for broker in brokers:
         if broker not in now.members and broker not in term.forgotten:
             term.commit.owed[now.topic, now.topic_id, now.partition, broker] = why
@@ -134,7 +134,7 @@ def _check_completed(term: ReplayedTerm, commit: ReplayedCommit) -> None:
             broken("completion", f"IsrShrunk of {key[0]}-{key[1]} in the same commit", "none")
 
 
-def _check_void(term: ReplayedTerm, now: Standing | None) -> None:
+def _check_void(term: ReplayedTerm, now: PartitionState | None) -> None:
     for broker in now.target or () if now is not None else ():
         assert now is not None
         slot: Slot = (now.topic, now.topic_id, now.partition, broker)

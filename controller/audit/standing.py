@@ -1,8 +1,8 @@
 """The vocabulary of the audit: the rules by name, a broken rule, and the state of a partition after a row.
 
 * Rows come from files: every field has its type, or the row breaks the rule `shape`.
-* `Standing` has the values of a row. A partition without a state key has no isr, leader -1 and leader epoch -1, as in
-  the model.
+* `PartitionState` has the values of a row. A partition without a state key has no isr, leader -1 and leader epoch -1,
+  as in the model.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Illegal:
 
 
 @attrs.frozen
-class Standing:
+class PartitionState:
     """A partition after a row. `target`: T, None when it does not move; `partition_epoch` None: not in the row.
     `is_fresh`: the topic was created in this term, and the partition has had no leader yet."""
 
@@ -122,11 +122,11 @@ def _outside(isr: Replicas, members: Replicas) -> Replicas:
     return tuple(b for b in isr if b not in members)
 
 
-def read_standing(row: Row) -> Standing:
+def read_standing(row: Row) -> PartitionState:
     """A partition as `row` (of the journal, or of a Takeover's moves) describes it. Raises Broken for a field of a
     wrong type, and for values that no partition can have."""
     led = "isr" in row
-    standing = Standing(
+    standing = PartitionState(
         word(row, "topic"),
         number(row, "partition"),
         topic_id_of(row),

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from . import conditions
-from .standing import Standing, broken, shown
+from .standing import PartitionState, broken, shown
 
 _VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
 """The values of a row; each is also the name of the rule that is broken by a change that is not allowed."""
@@ -28,8 +28,8 @@ class Step:
 
     changes: frozenset[str] = frozenset()
     epochs: tuple[int, ...] | None = (0,)
-    alone: Callable[[Standing], None] | None = None
-    between: Callable[[Standing, Standing], None] | None = None
+    alone: Callable[[PartitionState], None] | None = None
+    between: Callable[[PartitionState, PartitionState], None] | None = None
     needs_move: bool = False
     has_target: bool | None = None
     strays: bool = False
@@ -80,18 +80,18 @@ KAFKA_CAUSE: Final = "adding_replicas, removing_replicas"
 WHOLE_CAUSES: Final = ("found", "readable again")
 
 
-def step_of(event: str, cause: object, before: Standing | None, now: Standing) -> Step | None:
+def step_of(event: str, cause: object, before: PartitionState | None, now: PartitionState) -> Step | None:
     """The step that a row takes; None for an event that is not about a partition's values."""
     chosen = _STEPS.get(event)
     return chosen(cause, before, now) if callable(chosen) else chosen
 
 
-def _election(cause: object, before: Standing | None, now: Standing) -> Step:
+def _election(cause: object, before: PartitionState | None, now: PartitionState) -> Step:
     first = cause == "created" if before is None else not before.isr
     return FIRST_LEADER if first else ELECTION
 
 
-def _isr_change(cause: object, before: Standing | None, now: Standing) -> Step:
+def _isr_change(cause: object, before: PartitionState | None, now: PartitionState) -> Step:
     """A leader's request raises no epoch; a removal by the controller does."""
     if cause == "follower died":
         return DEAD_TAKEN_OUT
@@ -99,12 +99,12 @@ def _isr_change(cause: object, before: Standing | None, now: Standing) -> Step:
     return ISR_TOLD if told else DEAD_TAKEN_OUT
 
 
-def _replaced(cause: object, before: Standing | None, now: Standing) -> Step:
+def _replaced(cause: object, before: PartitionState | None, now: PartitionState) -> Step:
     same = cause == "deadline replaced" if before is None else now.target == before.target
     return DEADLINE if same else OVERRIDE
 
 
-_STEPS: Final[Mapping[str, Step | Callable[[object, Standing | None, Standing], Step]]] = {
+_STEPS: Final[Mapping[str, Step | Callable[[object, PartitionState | None, PartitionState], Step]]] = {
     "LeaderElected": _election,
     "IsrChanged": _isr_change,
     "TargetSet": lambda cause, _, __: KAFKA_MOVE if cause == KAFKA_CAUSE else TARGET_SET,
@@ -120,7 +120,7 @@ _STEPS: Final[Mapping[str, Step | Callable[[object, Standing | None, Standing], 
 PARTITION_EVENTS: Final = frozenset(_STEPS)
 
 
-def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
+def check_step(step: Step, before: PartitionState | None, now: PartitionState, *, is_known_idle: bool) -> None:
     """Check that `now` may follow `before`. `before` None: no earlier row of the partition; `is_known_idle`: it has no
     move, because the Takeover listed all moves. Raises Broken."""
     _check_target(step, before, now, is_known_idle=is_known_idle)
@@ -133,7 +133,7 @@ def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_i
     _check_strays(step, before, now)
 
 
-def _check_target(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
+def _check_target(step: Step, before: PartitionState | None, now: PartitionState, *, is_known_idle: bool) -> None:
     runs = _runs(before, is_known_idle=is_known_idle)
     if step.needs_move and runs is False:
         broken("move", "a running move", "none")
@@ -145,14 +145,14 @@ def _check_target(step: Step, before: Standing | None, now: Standing, *, is_know
         broken("target", "no target", now.target)
 
 
-def _runs(before: Standing | None, *, is_known_idle: bool) -> bool | None:
+def _runs(before: PartitionState | None, *, is_known_idle: bool) -> bool | None:
     """Whether a move runs before the row; None: unknown."""
     if before is not None:
         return before.target is not None
     return False if is_known_idle else None
 
 
-def _check_unchanged(step: Step, before: Standing, now: Standing) -> None:
+def _check_unchanged(step: Step, before: PartitionState, now: PartitionState) -> None:
     for name in _VALUES:
         was, is_now = getattr(before, name), getattr(now, name)
         if was != is_now and name not in step.changes and (name != "origin" or now.target is not None):
@@ -160,7 +160,7 @@ def _check_unchanged(step: Step, before: Standing, now: Standing) -> None:
     _check_epoch(step, before, now)
 
 
-def _check_epoch(step: Step, before: Standing, now: Standing) -> None:
+def _check_epoch(step: Step, before: PartitionState, now: PartitionState) -> None:
     if step.epochs is None:
         if now.leader_epoch < before.leader_epoch:
             broken("leader epoch", f"at least {before.leader_epoch}", now.leader_epoch)
@@ -170,7 +170,7 @@ def _check_epoch(step: Step, before: Standing, now: Standing) -> None:
         broken("leader epoch", f"{expected} (after {before.leader_epoch})", now.leader_epoch)
 
 
-def _check_strays(step: Step, before: Standing | None, now: Standing) -> None:
+def _check_strays(step: Step, before: PartitionState | None, now: PartitionState) -> None:
     """Only a completion leaves the isr outside R and T, for two rows; otherwise no broker enters the isr from outside.
     An isr that was found like this in the store is repaired later (`isr outside replicas`)."""
     strays = set(now.strays)

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from ..model.values import NO_EPOCH
-from .standing import Row, Standing, broken, number, topic_id_of, word
+from .standing import PartitionState, Row, broken, number, topic_id_of, word
 
 Key: TypeAlias = tuple[str, int]
 Slot: TypeAlias = tuple[str, str, int, int]
@@ -41,7 +41,7 @@ class ReplayedTerm:
     epoch: int
     epochs: dict[tuple[str, str, int], int]
     is_whole: bool
-    partitions: dict[Key, Standing] = attrs.field(factory=dict)
+    partitions: dict[Key, PartitionState] = attrs.field(factory=dict)
     intents: dict[Slot, int] = attrs.field(factory=dict)
     topics: dict[str, str] = attrs.field(factory=dict)
     counts: dict[str, int] = attrs.field(factory=dict)
@@ -62,7 +62,7 @@ class ReplayedTerm:
         self.legacy_key = None
         self.commit = ReplayedCommit()
 
-    def stand(self, standing: Standing) -> None:
+    def stand(self, standing: PartitionState) -> None:
         """Set the present values of the partition."""
         self.partitions[standing.key] = standing
         if standing.topic_id:
@@ -70,7 +70,7 @@ class ReplayedTerm:
             if standing.leader_epoch != NO_EPOCH:
                 self.epochs[standing.topic, standing.topic_id, standing.partition] = standing.leader_epoch
 
-    def past_epoch(self, standing: Standing) -> int:
+    def past_epoch(self, standing: PartitionState) -> int:
         """The last leader epoch of the partition in any row; -1 if there is none."""
         return self.epochs.get((standing.topic, standing.topic_id, standing.partition), NO_EPOCH)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from .others import TABLE, take_over
 from .partitions import check_commit, partition_row
-from .standing import Broken, Illegal, Row, Standing, broken, detail, number
+from .standing import Broken, Illegal, PartitionState, Row, broken, detail, number
 from .steps import PARTITION_EVENTS
 from .term import ReplayedTerm
 
@@ -46,7 +46,7 @@ class Trace:
         """Say that rows are missing before the next one."""
         self._rows_lost = True
 
-    def standing(self, topic: str, partition: int) -> Standing | None:
+    def standing(self, topic: str, partition: int) -> PartitionState | None:
         """The state of a partition after the rows so far; None if no row was about it."""
         return None if self._term is None else self._term.partitions.get((topic, partition))
 

@@ -18,7 +18,7 @@ from typing import Final
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
-class Told:
+class SignalEvent:
     """An Event that a signal handler may set while its own thread waits for it, of which `threading.Event` may stand
     still."""
 
@@ -50,9 +50,9 @@ def handled(handler: Callable[[int, FrameType | None], object], numbers: Iterabl
 
 
 @contextmanager
-def told_to_end() -> Iterator[Told]:
+def told_to_end() -> Iterator[SignalEvent]:
     """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
-    told = Told()
+    told = SignalEvent()
 
     def end(number: int, _: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)

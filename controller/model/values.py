@@ -22,7 +22,9 @@ NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
 NEW_BROKER_ID: Final = -1  # requests a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
-HOLDERS_LEFT: Final = "holders_left"  # a field of the state key, see Partition.holders_left
+BROKERS_WITHOUT_INTENT: Final = (
+    "brokers_without_intent"  # a field of the state key, see Partition.brokers_without_intent
+)
 LEADER_DURING_DELETE: Final = -2  # of a stopped partition whose topic is being deleted; in metadata also of one that a
 # reduction purged
 EPOCH_DURING_DELETE: Final = 2**30  # the least leader epoch of such a partition: above all that brokers were sent
@@ -106,22 +108,22 @@ class Partition:
         return (*self.replicas, *[b for b in self.move.target if b not in self.replicas])
 
     @property
-    def holders_left(self) -> Replicas:
+    def brokers_without_intent(self) -> Replicas:
         """Of a stopped partition whose topic is being deleted, or an offline one: the brokers that may hold a log of it
         and have no intent to delete it yet. Stored in a field that most state keys do not have."""
         goes = self.leader == LEADER_DURING_DELETE or self.is_offline
-        found = None if self.extra is None or not goes else self.extra.get(HOLDERS_LEFT)
+        found = None if self.extra is None or not goes else self.extra.get(BROKERS_WITHOUT_INTENT)
         return tuple(b for b in found if type(b) is int) if isinstance(found, list) else ()
 
     @property
     def are_holders_told(self) -> bool:
         """Of an offline partition: whether all brokers that may hold a log of it have or had an intent to delete it."""
-        return self.is_offline and self.extra is not None and self.extra.get(HOLDERS_LEFT) == []
+        return self.is_offline and self.extra is not None and self.extra.get(BROKERS_WITHOUT_INTENT) == []
 
     @property
     def is_stopped(self) -> bool:
         """Whether it has no leader for good, and all brokers that may hold a log of it have an intent to delete it."""
-        return self.leader == LEADER_DURING_DELETE and not self.holders_left
+        return self.leader == LEADER_DURING_DELETE and not self.brokers_without_intent
 
     @property
     def tp(self) -> TopicPartition:

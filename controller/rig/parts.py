@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..model.values import Partition, TopicPartition
+from ..simulated.agent import BrokerAgent
 from ..simulated.broker import Broker
 from ..simulated.copying import Copying
-from ..simulated.duties import Duties
 from .controllers import Controllers
 from .operators import Operators
 from .producers import Producers
@@ -21,7 +21,7 @@ class Parts(Controllers):
     lag_max_ms: int
     record_bytes: int
     brokers: dict[int, Broker]
-    duties: dict[int, Duties]
+    duties: dict[int, BrokerAgent]
     copying: Copying
     producers: Producers
     asked_targets: dict[TopicPartition, set[tuple[int, ...]]]

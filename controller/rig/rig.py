@@ -15,10 +15,10 @@ from ...stores.tree import TreeEntry
 from ..model.requests import DeletePartitions, NewTopic
 from ..model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
 from ..quota import Family, Side
+from ..simulated.agent import BrokerAgent
 from ..simulated.broker import Broker
 from ..simulated.clock import NodeClock, VirtualClock
 from ..simulated.copying import Copying
-from ..simulated.duties import Duties
 from ..simulated.flows import Flow
 from ..simulated.network import Sent
 from ..simulated.registration import Registration
@@ -92,7 +92,7 @@ class Rig(Parts):
         self.clients = Clients(self.brokers, self.clock, self.producers)
         self.invariants = Invariants(self, enabled=check)
         self.network.observe, self.network.observe_purge = self.invariants.sent, self.clients.purged
-        self.duties: dict[int, Duties] = {}
+        self.duties: dict[int, BrokerAgent] = {}
         self.quiet_steps = 0
         self.lag_max_ms = lag_max_ms
         versions = leader_and_isr_versions or {}
@@ -256,4 +256,4 @@ class Rig(Parts):
             f"broker {broker_id}", broker.clock, self.server, self.timeline, self.settings.registration_version
         )
         parts = (self.clock, self.nodes, self.network, self.timeline, self.lag_max_ms)
-        self.duties[broker_id] = Duties(broker, own, *parts, self.invariants.partitions.proposed)
+        self.duties[broker_id] = BrokerAgent(broker, own, *parts, self.invariants.partitions.proposed)

@@ -5,9 +5,9 @@ last.
 expanded, and requests of leaders are refused. 2. Partition by partition: its move is cancelled, it has no leader any
 more (-2, durably), and all brokers that may hold a log of it get an intent to delete it. Its leader epoch rises above
 all epochs that brokers were sent. If they are too many for a small commit, the others are kept in the state key
-(`holders_left`), and follow in several parts. 3. When no partition is left to stop and no intent of the topic is open,
-state keys are removed, partition by partition. 4. When none is left, the topic's key, its configs and the key of step 1
-are removed in one commit.
+(`brokers_without_intent`), and follow in several parts. 3. When no partition is left to stop and no intent of the topic
+is open, state keys are removed, partition by partition. 4. When none is left, the topic's key, its configs and the key
+of step 1 are removed in one commit.
 
 A takeover begins with step 2 for the partitions whose state key does not say that they were stopped. A partition
 without a state key was never sent to a broker, or has passed step 3 already: of its replicas only brokers that were
@@ -38,8 +38,8 @@ from ..model.events import (
 )
 from ..model.records import Record
 from ..model.values import (
+    BROKERS_WITHOUT_INTENT,
     EPOCH_DURING_DELETE,
-    HOLDERS_LEFT,
     LEADER_DURING_DELETE,
     DeleteIntent,
     Extra,
@@ -184,7 +184,7 @@ def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
     """The holders without an intent, except those that were included only because they were admitted, and were
     forgotten meanwhile."""
     known = {*partition.members, *partition.isr}
-    return tuple(b for b in partition.holders_left if b in known or view.admitted_epoch(b) is not None)
+    return tuple(b for b in partition.brokers_without_intent if b in known or view.admitted_epoch(b) is not None)
 
 
 def split_holders(
@@ -201,8 +201,8 @@ def split_holders(
 
 
 def _with_holders(partition: Partition, left: Replicas) -> Extra | None:
-    kept = {name: value for name, value in (partition.extra or {}).items() if name != HOLDERS_LEFT}
-    return ({**kept, HOLDERS_LEFT: list(left)} if left else kept) or None
+    kept = {name: value for name, value in (partition.extra or {}).items() if name != BROKERS_WITHOUT_INTENT}
+    return ({**kept, BROKERS_WITHOUT_INTENT: list(left)} if left else kept) or None
 
 
 def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Replicas:

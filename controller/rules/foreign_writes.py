@@ -37,7 +37,7 @@ from ..model.records import Record
 from ..model.values import (
     ALL_BROKERS,
     BROKERS,
-    HOLDERS_LEFT,
+    BROKERS_WITHOUT_INTENT,
     NO_LEADER,
     TOPICS,
     ConfigEntity,
@@ -256,7 +256,7 @@ def _write_again(partition: Partition, problem: str, records: list[Record]) -> D
 
 
 def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
-    told = {name: value for name, value in (found.extra or {}).items() if name != HOLDERS_LEFT}  # ours alone
+    told = {name: value for name, value in (found.extra or {}).items() if name != BROKERS_WITHOUT_INTENT}  # ours alone
     kept = partition.but(extra={**(partition.extra or {}), **told} or None)
     after = told_by_key(view, kept, found)
     detail = "nothing taken over, written again" if after is kept else f"isr {list(after.isr)} taken over"

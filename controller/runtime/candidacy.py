@@ -62,7 +62,7 @@ class Candidacy:
         Raises CannotLead if the token could not be claimed, or a needed key may not be read, and the store's errors."""
         services, timeout_s = self._services, self._services.read_timeout_s
         now_ms, session_id, seat = services.clock.now_ms(), services.store.session.session_id, services.seat
-        entry = services.store.get(seat.held, sync=True, timeout_s=timeout_s)
+        entry = services.store.get(seat.session_key, sync=True, timeout_s=timeout_s)
         self._findings.pop(LEADER_KEY, None)
         self._findings.pop(keys.MIGRATION, None)
         if entry is not None and entry.owner not in {None, session_id}:
@@ -104,19 +104,19 @@ class Candidacy:
         """The key that this controller lost, though it won it; None: it holds all of them. Raises what the store
         raises."""
         store, seat, timeout_s = self._services.store, self._services.seat, self._services.read_timeout_s
-        held = store.get(seat.held, sync=True, timeout_s=timeout_s)
+        held = store.get(seat.session_key, sync=True, timeout_s=timeout_s)
         if held is None or held.owner != store.session.session_id:
-            return seat.held
-        if seat.shown is None:
+            return seat.session_key
+        if seat.public_key is None:
             return None
-        shown = store.get(seat.shown, sync=True, timeout_s=timeout_s)
+        shown = store.get(seat.public_key, sync=True, timeout_s=timeout_s)
         is_ours = shown is not None and shown.owner is None and shown.value == held.value
-        return None if is_ours else seat.shown
+        return None if is_ours else seat.public_key
 
     def _handed_back(self, seat: Seat) -> Entry | None:
         """The key that says that the cluster was given back to Kafka's controller."""
         self._findings.pop(keys.HANDED_BACK, None)
-        if seat.shown is None:
+        if seat.public_key is None:
             return None
         entry = self._services.store.get(keys.HANDED_BACK, sync=True, timeout_s=self._services.read_timeout_s)
         if entry is not None and not self._may_depose:
@@ -129,9 +129,9 @@ class Candidacy:
     def _held_by_kafka(self, seat: Seat) -> Entry | None:
         """`/controller`, where it is expected to stay, and belongs to a session or to KRaft's controller. A session is
         that of a Kafka broker, or of a controller that does not expect Kafka brokers."""
-        if seat.shown is None:
+        if seat.public_key is None:
             return None
-        entry = self._services.store.get(seat.shown, sync=True, timeout_s=self._services.read_timeout_s)
+        entry = self._services.store.get(seat.public_key, sync=True, timeout_s=self._services.read_timeout_s)
         return entry if entry is not None and (entry.owner is not None or is_of_kraft(entry.value)) else None
 
     def _is_kafkas(self, kafkas: Entry | None, given: Entry | None) -> bool:
@@ -154,7 +154,7 @@ class Candidacy:
 
     def _depose(self, held: Entry | None, value: bytes) -> None:
         """Kafka's controller leads no more, and no Kafka broker is elected in between."""
-        services, key = self._services, self._services.seat.held
+        services, key = self._services, self._services.seat.session_key
         expected = as_read(held)
         with_it = [Put(key, value, expected, ephemeral=True)]
         hold(services.store, value, Check(keys.MIGRATION, ABSENT), lambda _: with_it, services.read_timeout_s)
@@ -213,7 +213,7 @@ class Candidacy:
 
     def give_up(self) -> None:
         """Give the leadership up: the next controller is elected at once. Raises what the store raises."""
-        store, held, timeout_s = self._services.store, self._services.seat.held, self._services.read_timeout_s
+        store, held, timeout_s = self._services.store, self._services.seat.session_key, self._services.read_timeout_s
         entry = store.get(held, timeout_s=timeout_s)
         if entry is not None and entry.owner == store.session.session_id:
             store.commit([Delete(held, entry.version)], timeout_s=timeout_s)

@@ -55,10 +55,10 @@ class Loop:
         self._session_id: int | None = None  # in which the term was won
         self._suspended_at_s: float | None = None
         self._check_leader = False
-        self._leader_keys = {LEADER_KEY, services.seat.held}
+        self._leader_keys = {LEADER_KEY, services.seat.session_key}
         self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
-        if services.seat.held != LEADER_KEY:
-            self.subscription.add(services.seat.held, Depth.SELF)
+        if services.seat.session_key != LEADER_KEY:
+            self.subscription.add(services.seat.session_key, Depth.SELF)
         for root, depth in (watched for kind in KINDS for watched in kind.roots):
             if depth is not None:
                 self.subscription.add(root, depth)

@@ -26,10 +26,10 @@ import attrs
 from ..host import Controller
 from ..metrics import BrokerMeters
 from ..model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+from ..simulated.agent import BrokerAgent
 from ..simulated.broker import Broker, Life
 from ..simulated.clock import NodeClock, VirtualClock
 from ..simulated.copying import Copying
-from ..simulated.duties import Duties
 from ..simulated.isolation import Isolated, Isolation
 from ..simulated.network import Network
 from ..simulated.node import Asked
@@ -113,10 +113,10 @@ class LiveCluster:
         registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
         return Broker(registration, NodeClock(self._clock), isolated=isolated)
 
-    def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
+    def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> BrokerAgent:
         version = self.settings.registration_version
         own = Registration(f"broker {broker.broker_id}", broker.clock, self.server, timeline, version)
-        return Duties(broker, own, self._clock, self.nodes, self.network, timeline, lag_max_ms, lambda *_: None)
+        return BrokerAgent(broker, own, self._clock, self.nodes, self.network, timeline, lag_max_ms, lambda *_: None)
 
     # --- life cycle
 

@@ -24,7 +24,7 @@ import attrs
 from ..model.logs import BatchCodec, RecordKey, UnreadableBatch
 from ..runtime.turns import Work
 from ..simulated.log import Log
-from .shelf import Row, Shelf
+from .record_store import RecordStore, Row
 
 _NEVER: Final = 2**63 - 1
 _KEYS_MAX: Final = 1_000_000  # that are compared at a time: some 200 bytes each
@@ -57,7 +57,7 @@ class Rules:
             int(configs.get("delete.retention.ms", 86_400_000)),
         )
 
-    def may_go(self, row: Row, shelf: Shelf, now_ms: int) -> bool:
+    def may_go(self, row: Row, shelf: RecordStore, now_ms: int) -> bool:
         """Whether the batch is outside of the active part."""
         age_ms = now_ms - row.stored.batch.max_timestamp_ms
         is_passed = age_ms >= self.hold_ms or shelf.written_bytes - row.written_bytes >= self.segment_bytes
@@ -76,7 +76,7 @@ class Progress:
     oldest_ms: int = _NEVER
     horizon_ms: int = _NEVER
 
-    def look(self, shelf: Shelf, log: Log, rules: Rules, now_ms: int) -> None:
+    def look(self, shelf: RecordStore, log: Log, rules: Rules, now_ms: int) -> None:
         """Move on over the batches that may be compacted by now."""
         for row, _ in islice(pairwise(shelf.rows(log, self.ready_id)), _LOOKED_AT):
             if not rules.may_go(row, shelf, now_ms):
@@ -84,7 +84,7 @@ class Progress:
             self.ready_bytes, self.ready_id = row.written_bytes, row.next_id
             self.oldest_ms = min(self.oldest_ms, row.stored.batch.max_timestamp_ms)
 
-    def is_worth_it(self, shelf: Shelf, rules: Rules, now_ms: int) -> bool:
+    def is_worth_it(self, shelf: RecordStore, rules: Rules, now_ms: int) -> bool:
         """Whether to compact now."""
         dirty = self.ready_bytes - self.clean_bytes
         clean = max(0, shelf.size_bytes - (shelf.written_bytes - self.clean_bytes))

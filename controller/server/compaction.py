@@ -28,7 +28,7 @@ from ..simulated.replica import Replica, Role
 from .compacting import Progress, Rules, compacted
 from .logs import LiveLogs, wall_ms
 from .policies import COMPACT, led, policies
-from .shelf import Row, Shelf
+from .record_store import RecordStore, Row
 
 _STEP_S: Final = 0.005
 _ACTIVE_SHARE: Final = 8
@@ -52,7 +52,7 @@ class Compaction:
     logs: LiveLogs
     now_ms: Callable[[], int] = wall_ms
     _jobs: deque[_Job] = attrs.field(factory=deque)
-    _progress: WeakKeyDictionary[Shelf, Progress] = attrs.field(factory=WeakKeyDictionary)
+    _progress: WeakKeyDictionary[RecordStore, Progress] = attrs.field(factory=WeakKeyDictionary)
 
     # --- what to compact
 

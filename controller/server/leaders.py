@@ -12,7 +12,7 @@ from ..model.reductions import OFFLINE
 from ..model.values import TopicPartition
 from ..simulated.broker import Broker
 from ..simulated.replica import Replica, Role
-from .shelf import Shelf
+from .record_store import RecordStore
 from .shelves import Shelves
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Leaders:
     def result(
         self,
         kind: Callable[[LogError], T],
-        work: Callable[[Replica, Shelf], T],
+        work: Callable[[Replica, RecordStore], T],
         broker_id: int | None,
         tp: TopicPartition,
         epoch: int = NO_EPOCH,

@@ -52,7 +52,7 @@ from .futures import complete, work_for
 from .leaders import Leaders
 from .policies import COMPACT, Configs, policies
 from .promises import Promise, Promises
-from .shelf import Shelf
+from .record_store import RecordStore
 from .shelves import Shelves
 from .timestamps import is_stamped, timed
 from .waiting import Fetch, Fetches, Place
@@ -249,7 +249,7 @@ class LiveLogs:
     def _append(  # noqa: PLR0917 - the parts of the request
         self,
         replica: Replica,
-        shelf: Shelf,
+        shelf: RecordStore,
         tp: TopicPartition,
         batch: Batch,
         acks: int,
@@ -320,7 +320,7 @@ class LiveLogs:
         own = self.settings.get((TOPICS, topic), {}).get(name)
         return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
-    def _delete(self, replica: Replica, shelf: Shelf, before: int) -> LogBounds:
+    def _delete(self, replica: Replica, shelf: RecordStore, before: int) -> LogBounds:
         end = replica.log.high_watermark
         before = end if before == NO_OFFSET else before
         if not 0 <= before <= end:

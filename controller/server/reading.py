@@ -10,13 +10,13 @@ import attrs
 from ..model.logs import EpochEnd, Fetched, LogBounds, LogError
 from ..runtime.turns import Work
 from ..simulated.replica import Replica
-from .shelf import Shelf
+from .record_store import RecordStore
 
 BATCHES_MAX: Final = 500
 """Batches of a partition in an answer; the rest comes with the next one."""
 
 
-def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first: bool) -> Fetched:
+def fetched(replica: Replica, shelf: RecordStore, *, offset: int, room: int, is_first: bool) -> Fetched:
     """The batches from `offset` on that fit into `room` bytes. `is_first`: the first is read even if it is too
     large."""
     log = replica.log
@@ -28,7 +28,7 @@ def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first:
     return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
 
 
-def bounds(replica: Replica, shelf: Shelf, *, is_debugging: bool) -> LogBounds:
+def bounds(replica: Replica, shelf: RecordStore, *, is_debugging: bool) -> LogBounds:
     """As `LiveLogs.bounds`."""
     log = replica.log
     if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
@@ -36,7 +36,7 @@ def bounds(replica: Replica, shelf: Shelf, *, is_debugging: bool) -> LogBounds:
     return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch)
 
 
-def searched(replica: Replica, shelf: Shelf, *, since_ms: int, is_debugging: bool) -> Work[LogBounds]:
+def searched(replica: Replica, shelf: RecordStore, *, since_ms: int, is_debugging: bool) -> Work[LogBounds]:
     """As `bounds`, with the batches that may hold the record of a time."""
     found = bounds(replica, shelf, is_debugging=is_debugging)
     if found.error:
@@ -45,7 +45,7 @@ def searched(replica: Replica, shelf: Shelf, *, since_ms: int, is_debugging: boo
     return attrs.evolve(found, batches=batches)
 
 
-def end_of_epoch(replica: Replica, _: Shelf, *, asked: int) -> EpochEnd:
+def end_of_epoch(replica: Replica, _: RecordStore, *, asked: int) -> EpochEnd:
     """As `LiveLogs.end_of_epoch`."""
     log = replica.log
     if asked == replica.leader_epoch:

@@ -18,7 +18,7 @@ from ..simulated.broker import Broker, ReplicaId
 from ..simulated.log import truncation_offset
 from ..simulated.replica import Replica
 from .policies import DELETE, Configs, policies
-from .shelf import Row, Shelf, shrunk
+from .record_store import RecordStore, Row, shrunk
 
 RETENTION_BYTES: Final = 64 * 1024 * 1024
 
@@ -31,11 +31,11 @@ class Shelves:
     brokers: Mapping[int, Broker]
     settings: Configs
     retention_bytes: int = RETENTION_BYTES
-    _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
+    _shelves: dict[ReplicaId, RecordStore] = attrs.field(factory=dict)
 
-    def of(self, replica: Replica) -> Shelf:
+    def of(self, replica: Replica) -> RecordStore:
         """The records of the partition of this replica."""
-        return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
+        return self._shelves.setdefault((replica.topic_id, replica.partition), RecordStore())
 
     @property
     def size_bytes(self) -> int:

@@ -25,7 +25,7 @@ from .limits import Limits
 from .listeners import Listeners, is_loopback
 from .measured import measured
 from .peers import Peers
-from .peers.asking import Asking
+from .peers.controller_client import ControllerClient
 from .peers.forwarding import Forwarding
 from .security.acls import Authorizer, allow_all
 from .security.files import LOOK_S
@@ -101,7 +101,7 @@ class Gateway:
             broker_listeners=(broker_listener,) if isinstance(broker_listener, str) else broker_listener or (),
         )
         self._tls = context
-        self.asking = None if self._forwarding is None else Asking(self._forwarding)
+        self.asking = None if self._forwarding is None else ControllerClient(self._forwarding)
         """Set if there are `peers`: with it brokers of this process send requests to the active controller in any
         process, while the gateway listens."""
         self._clients: dict[asyncio.Task[None], Client] = {}
@@ -212,7 +212,7 @@ class Gateway:
             self._watching.cancel()
         await self._close(self.asking, self._forwarding, self._listeners)
 
-    async def _close(self, *parts: Asking | Forwarding | Listeners | None) -> None:
+    async def _close(self, *parts: ControllerClient | Forwarding | Listeners | None) -> None:
         """Close these parts and all connections, also where closing one of them fails."""
         async with AsyncExitStack() as closing:
             closing.push_async_callback(self._hang_up)

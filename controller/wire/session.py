@@ -11,7 +11,7 @@ import attrs
 
 from .answers import Answer
 from .errors import LoginOver
-from .peers.forwarding import Way
+from .peers.forwarding import Route
 from .security import ANONYMOUS
 from .security.sasl import Login
 from .security.users import GATEWAY
@@ -36,7 +36,7 @@ class Session:
     must_log_in: bool = False
     has_gateways: bool = False
     address: str = ""
-    way: Way = attrs.field(factory=Way)
+    way: Route = attrs.field(factory=Route)
     software: str = ""
     """The client's library, as ApiVersions named it."""
     is_busy: bool = False

@@ -3,8 +3,8 @@
 from .driver import Options, Outcome, Reach, cancel, roll_back, submit
 from .exported import read_export
 from .looking import Event
-from .way import OTHERS_MOVE, Sent, Time, Unsure, Way
-from .ways import Admin
+from .route import OTHERS_MOVE, Route, Sent, Time, Unsure
+from .routes import Admin
 
 __all__ = [
     "OTHERS_MOVE",
@@ -13,10 +13,10 @@ __all__ = [
     "Options",
     "Outcome",
     "Reach",
+    "Route",
     "Sent",
     "Time",
     "Unsure",
-    "Way",
     "cancel",
     "read_export",
     "roll_back",

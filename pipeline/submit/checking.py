@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from ..errors import Refused
 from .looking import Job, Looking, listed, named
+from .route import Unsure
 from .standing import Standing
-from .way import Unsure
 
 
 def check(looking: Looking, job: Job) -> None:

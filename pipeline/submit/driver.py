@@ -23,12 +23,12 @@ from .exported import Exported, Wave, read_export
 from .following import Follower
 from .kept import Progress, locked, read_progress
 from .looking import POLL_S, Event, Job, Tell
-from .way import Time, Unsure, Way
-from .ways import Admin, AdminWay
+from .route import Route, Time, Unsure
+from .routes import Admin, AdminRoute
 
 CANCEL_S: Final = 60.0
 
-Reach: TypeAlias = MetadataStore | Callable[[Progress], Way]
+Reach: TypeAlias = MetadataStore | Callable[[Progress], Route]
 """Where a plan is submitted: to the controller of a store, or by another way, which is created for one plan and keeps
 in its progress what must survive a crash."""
 
@@ -140,7 +140,7 @@ def _follower(to: Reach, options: Options, progress: Progress) -> Follower:
     elif options.admin is None:
         raise BadInput("expected Options(admin=...), since a plan reaches the controller of a store by its admin API")
     else:
-        way = AdminWay(to, options.admin, options.time)
+        way = AdminRoute(to, options.admin, options.time)
     return Follower(way, options.time, options.tell, options.timeout_s, options.poll_s)
 
 

@@ -17,8 +17,8 @@ from ..errors import Stopped
 from .cluster import Name
 from .exported import Move
 from .looking import Event, Job, Looking, named
+from .route import Unsure
 from .standing import Standing
-from .way import Unsure
 
 _FIRST_POLL_S: Final = 0.05
 _IN_VAIN_MAX: Final = 3

@@ -16,8 +16,8 @@ from ...stores import OutcomeUnknown, SessionExpired, Unavailable
 from ..errors import Stopped
 from .cluster import Look
 from .exported import Move, Wave
+from .route import Route, Time, Unsure
 from .standing import Standing, causes, stand
-from .way import Time, Unsure, Way
 
 POLL_S: Final = 1.0
 NAMED_MAX: Final = 10
@@ -65,7 +65,7 @@ class Job:
 class Looking:
     """`timeout_s`: the limit of a wave, None: no limit."""
 
-    way: Way
+    way: Route
     time: Time
     tell: Tell
     timeout_s: float | None = None

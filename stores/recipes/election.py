@@ -29,11 +29,11 @@ _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 @attrs.frozen
 class Seat:
-    """Which keys an election writes. `held`: the ephemeral key of the session that leads. `shown`: a key that names the
-    leader and stays when its session ends; None: there is none."""
+    """Which keys an election writes. `session_key`: the ephemeral key of the session that leads. `public_key`: a key
+    that names the leader and stays when its session ends; None: there is none."""
 
-    held: str = LEADER_KEY
-    shown: str | None = None
+    session_key: str = LEADER_KEY
+    public_key: str | None = None
 
 
 SEAT: Final = Seat()
@@ -63,9 +63,9 @@ def decode_epoch(value: bytes) -> int:
 def elect(
     store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float, seat: Seat = SEAT
 ) -> ElectedTerm | None:
-    """Take part in the election once. Afterwards the session of `store` holds `seat.held` under a new epoch; None if
-    another session holds it (perhaps a former one of this process: see `reap_own_leftover`), or if `seat.shown` is an
-    ephemeral key of another process.
+    """Take part in the election once. Afterwards the session of `store` holds `seat.session_key` under a new epoch;
+    None if another session holds it (perhaps a former one of this process: see `reap_own_leftover`), or if
+    `seat.public_key` is an ephemeral key of another process.
 
     One commit writes all keys. If its reply is lost, the keys are read: the commit was applied, or it is sent again;
     only one of the two can succeed. If this session still holds the key from a term that it gave up, it leads again,
@@ -102,10 +102,10 @@ class _Candidacy:
     epoch_sent: int | None = None  # the epoch of a commit whose outcome is not known
 
     def stand(self) -> ElectedTerm | None:
-        leader = self._read(self.seat.held)
+        leader = self._read(self.seat.session_key)
         if leader is not None and leader.owner != self.store.session.session_id:
             return None
-        shown = None if self.seat.shown is None else self._read(self.seat.shown)
+        shown = None if self.seat.public_key is None else self._read(self.seat.public_key)
         if shown is not None and shown.owner is not None:
             return None
         epoch, token = self._read(EPOCH_KEY), self._token()[0]
@@ -123,16 +123,16 @@ class _Candidacy:
         if epoch_new > EPOCH_MAX:
             raise Corrupt(f"{EPOCH_KEY}: no controller epoch is left above {epoch_new - 1}", key=EPOCH_KEY)
         ops = [
-            Put(self.seat.held, self.leader_value, as_read(leader), ephemeral=True),
+            Put(self.seat.session_key, self.leader_value, as_read(leader), ephemeral=True),
             Put(EPOCH_KEY, b"%d" % epoch_new, as_read(epoch)),
         ]
-        if self.seat.shown is not None:
-            ops.append(Put(self.seat.shown, self.leader_value, as_read(shown)))
+        if self.seat.public_key is not None:
+            ops.append(Put(self.seat.public_key, self.leader_value, as_read(shown)))
         try:
             return self.store.commit(ops, timeout_s=self.timeout_s)
         except OutcomeUnknown as error:
             said = f"candidacy {self.nonce} for epoch {epoch_new}: {error}"
-            raise OutcomeUnknown(said, key=self.seat.held) from error
+            raise OutcomeUnknown(said, key=self.seat.session_key) from error
 
     def _term(self, epoch: int, epoch_version: Version) -> ElectedTerm:
         # The token is read after the election was won: no older term can change it any more.

@@ -18,7 +18,7 @@ from kedge.controller.cli.root import kedge
 from kedge.pipeline.stages.export import export
 from kedge.pipeline.submit import Reach, Time
 from kedge.pipeline.submit.kept import progress_file
-from kedge.pipeline.submit.ways import AdminWay
+from kedge.pipeline.submit.routes import AdminRoute
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import WAVE
 from tests.kit.waiting import until
@@ -57,7 +57,7 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     @contextmanager
     def reached(where: Endpoint) -> Iterator[Reach]:
         assert where.servers == SERVERS[1]
-        yield lambda _: AdminWay(Beside(thread), leader, Time())
+        yield lambda _: AdminRoute(Beside(thread), leader, Time())
 
     monkeypatch.setattr("kedge.controller.cli.plan.submit.reached", reached)
     HERE.append(thread)
@@ -155,9 +155,9 @@ def interrupt(patch: pytest.MonkeyPatch, call: str, *, when: Callable[[], bool] 
     since: list[str] = []
 
     def wrapped(name: str) -> Callable[..., object]:
-        does = getattr(AdminWay, name)
+        does = getattr(AdminRoute, name)
 
-        def called(way: AdminWay, *arguments: Any) -> object:
+        def called(way: AdminRoute, *arguments: Any) -> object:
             if since:
                 since.append(name)
             elif name == call and when():
@@ -168,7 +168,7 @@ def interrupt(patch: pytest.MonkeyPatch, call: str, *, when: Callable[[], bool] 
         return called
 
     for name in ("look", "alive", "moving", "check", "send", "cancel", "set_rates", "is_marked", "give_back"):
-        patch.setattr(AdminWay, name, wrapped(name))
+        patch.setattr(AdminRoute, name, wrapped(name))
     return since
 
 

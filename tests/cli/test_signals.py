@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kedge.controller.cli.signals import Told, interrupts, told_to_end
+from kedge.controller.cli.signals import SignalEvent, interrupts, told_to_end
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -86,7 +86,7 @@ def test_a_command_hears_of_its_end_while_it_waits(number: signal.Signals) -> No
 
 def test_a_handler_may_tell_at_each_step_of_the_wait() -> None:
     """Of a `threading.Event` it would wait for a lock that its own thread has."""
-    told, steps = Told(), []
+    told, steps = SignalEvent(), []
 
     def step(frame: FrameType, event: str, argument: Any) -> TraceFunction:  # noqa: ARG001 - Python's own
         steps.append(event)

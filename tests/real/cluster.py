@@ -32,10 +32,10 @@ from kedge.controller.rig.producers import Producers
 from kedge.controller.rig.waits import disagreements
 from kedge.controller.runtime.clock import SystemClock
 from kedge.controller.runtime.registrar import Registrar
+from kedge.controller.simulated.agent import BrokerAgent
 from kedge.controller.simulated.broker import Broker
 from kedge.controller.simulated.clock import NodeClock, VirtualClock
 from kedge.controller.simulated.copying import Copying
-from kedge.controller.simulated.duties import Duties
 from kedge.controller.simulated.network import Network
 from kedge.controller.simulated.registration import Registration
 from kedge.controller.simulated.replica import Replica
@@ -159,7 +159,7 @@ class Cluster(Parts):
             f"broker {broker_id}", broker.clock, self.server, self.timeline, version, store=self.store
         )
         parts = (self.clock, self.remotes, self.network, self.timeline, LAG_MS)
-        self.duties[broker_id] = Duties(broker, own, *parts, self.invariants.partitions.proposed)
+        self.duties[broker_id] = BrokerAgent(broker, own, *parts, self.invariants.partitions.proposed)
 
     # --- time
 

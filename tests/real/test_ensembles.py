@@ -22,7 +22,7 @@ from servers import LocalServer
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.moves import asked_for, finished, slept_through
 from tests.real.served import NAMES
-from tests.real.three import Standing, Three, standing, struck
+from tests.real.three import PartitionState, Three, standing, struck
 from tests.real.writes import Written
 
 pytestmark = [
@@ -39,14 +39,14 @@ OVERTAKEN = (FencedLeaderEpoch, InvalidUpdateVersion)  # by a change of the cont
 
 
 @pytest.fixture(scope="module", params=NAMES)
-def ensemble(request: pytest.FixtureRequest) -> Iterator[Standing]:
+def ensemble(request: pytest.FixtureRequest) -> Iterator[PartitionState]:
     """Three of each kind, for all tests."""
     with standing(request.param) as found:
         yield found
 
 
 @pytest.fixture
-def three(ensemble: Standing) -> Iterator[Three]:
+def three(ensemble: PartitionState) -> Iterator[Three]:
     with struck(*ensemble) as found:
         yield found
 

@@ -26,7 +26,7 @@ from tests.real.served import Log, Witnessed, url
 from tests.real.writes import Transaction
 from tests.real.zookeeper_log import ZooKeeperLog
 
-Standing: TypeAlias = tuple[Ensemble[Any], str]
+PartitionState: TypeAlias = tuple[Ensemble[Any], str]
 _MEET_S: Final = 30.0
 _numbers = itertools.count()
 
@@ -92,7 +92,7 @@ class Three(Witnessed):
 
 
 @contextmanager
-def standing(name: str) -> Iterator[Standing]:
+def standing(name: str) -> Iterator[PartitionState]:
     """Three that answer, with networks of their own where those can be had, else with the reason why not."""
     why = ""
     try:

@@ -19,7 +19,7 @@ from kedge.controller.runtime.turns import finished
 from kedge.controller.server.compacting import Progress, Rules, compacted
 from kedge.controller.server.compaction import Compaction
 from kedge.controller.server.logs import LiveLogs
-from kedge.controller.server.shelf import Row, Shelf, shrunk
+from kedge.controller.server.record_store import RecordStore, Row, shrunk
 from kedge.controller.server.shelves import Shelves
 from kedge.controller.wire.data.batches import read_batch, written
 from kedge.controller.wire.data.compacting import BatchRecords
@@ -47,23 +47,23 @@ def batch(pairs: Sequence[tuple[bytes | None, bytes | None]], *, codec: int = 0,
     return found
 
 
-def filled(*batches: Batch) -> tuple[Shelf, Log]:
+def filled(*batches: Batch) -> tuple[RecordStore, Log]:
     """A leader's log with the batches, all of them committed."""
-    shelf, log = Shelf(), Log()
+    shelf, log = RecordStore(), Log()
     for one in batches:
         log.append(shelf.put(one, log.end_offset, 0))
     log.high_watermark = log.end_offset
     return shelf, log
 
 
-def compact(shelf: Shelf, rows: Sequence[Row], rules: Rules = AT_ONCE, now_ms: int = NOW_MS) -> list[Row]:
+def compact(shelf: RecordStore, rows: Sequence[Row], rules: Rules = AT_ONCE, now_ms: int = NOW_MS) -> list[Row]:
     """These rows, in as many steps as it takes."""
     remaining = finished(compacted(rows, CODEC, rules, now_ms))
     shelf.replace(rows, remaining)
     return remaining
 
 
-def content(shelf: Shelf, log: Log, since: int = 0) -> list[tuple[int, int, bytes, bytes | None, object]]:
+def content(shelf: RecordStore, log: Log, since: int = 0) -> list[tuple[int, int, bytes, bytes | None, object]]:
     """Offset, time, key, value and headers of all records."""
     stored = [each for each in shelf.read(log, since, 2**40) if each.end_offset > since]
     found = [record for each in stored for one in read(each) for record in one]
@@ -75,7 +75,7 @@ def read(stored: StoredBatch) -> Iterator[Any]:
     return iter(MemoryRecords(written(stored)).next_batch, None)
 
 
-def pairs(shelf: Shelf, log: Log) -> list[tuple[int, bytes, bytes | None]]:
+def pairs(shelf: RecordStore, log: Log) -> list[tuple[int, bytes, bytes | None]]:
     return [(offset, key, value) for offset, _, key, value, _ in content(shelf, log)]
 
 
@@ -185,7 +185,7 @@ def test_what_is_deleted_while_it_is_compacted_stays_deleted() -> None:
 # --- when
 
 
-def looked_at(shelf: Shelf, log: Log, rules: Rules, now_ms: int = NOW_MS) -> tuple[Progress, bool]:
+def looked_at(shelf: RecordStore, log: Log, rules: Rules, now_ms: int = NOW_MS) -> tuple[Progress, bool]:
     progress = Progress()
     progress.look(shelf, log, rules, now_ms)
     return progress, progress.is_worth_it(shelf, rules, now_ms)

@@ -9,16 +9,16 @@ import pytest
 from kedge.controller.model.logs import Batch, LogError
 from kedge.controller.rig import Log, Run
 from kedge.controller.runtime.turns import finished
-from kedge.controller.server.shelf import PRODUCERS_MAX, Shelf
+from kedge.controller.server.record_store import PRODUCERS_MAX, RecordStore
 
 
 def batch(records: int = 3, size: int = 100, **more: Any) -> Batch:
     return Batch(b"x" * size, records, more.pop("ms", 0), **more)
 
 
-def filled(*batches: Batch) -> tuple[Shelf, Log]:
+def filled(*batches: Batch) -> tuple[RecordStore, Log]:
     """A leader's log that holds the batches, all of them committed."""
-    shelf, log = Shelf(), Log()
+    shelf, log = RecordStore(), Log()
     for one in batches:
         log.append(shelf.put(one, log.end_offset, 0))
     log.high_watermark = log.end_offset

@@ -10,7 +10,7 @@ import attrs
 from kedge.controller.codec import keys
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
-from kedge.controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
+from kedge.controller.model.values import BROKERS_WITHOUT_INTENT, DeleteIntent, Move, Partition, Replicas
 from tests.rules.world import World
 
 
@@ -77,8 +77,8 @@ class Planting:
         epoch = int(line.options.get("epoch", 3 if isr else -1))
         recovery = int(line.options.get("recovery", 0))
         status = int(line.options.get("status", 0))
-        left = line.options.get("holders_left")
-        extra = None if left is None else {HOLDERS_LEFT: list(ids(left))}
+        left = line.options.get("brokers_without_intent")
+        extra = None if left is None else {BROKERS_WITHOUT_INTENT: list(ids(left))}
         self.world.plant(Partition(topic, number, replicas, isr, leader, epoch, move, status, recovery, extra))
 
     def do_intent(self, line: Line) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kedge.controller import records as r
 from kedge.controller.model import events as e
 from kedge.controller.model.reductions import Retirement
-from kedge.controller.model.values import HOLDERS_LEFT, Partition
+from kedge.controller.model.values import BROKERS_WITHOUT_INTENT, Partition
 from tests.rules.world import World
 
 
@@ -15,7 +15,7 @@ def offline() -> World:
     world.plant_broker(1)
     world.plant_broker(2)
     world.plant(Partition("t", 0, (1,), (1,), 1, 3))
-    row = Partition("t", 1, (1, 2), (1,), 1, 3, status_code=1, extra={HOLDERS_LEFT: [2]})
+    row = Partition("t", 1, (1, 2), (1,), 1, 3, status_code=1, extra={BROKERS_WITHOUT_INTENT: [2]})
     world.plant(row)
     world.state.load_reduction("t", {1: Retirement(500, immediate=True)}, None)
     del world.state.brokers[2]

@@ -13,7 +13,7 @@ from kedge.controller.model.errors import InvalidPartitions
 from kedge.controller.model.events import Decision
 from kedge.controller.model.records import KeyAt
 from kedge.controller.model.reductions import OFFLINE, READ_ONLY, Retirement
-from kedge.controller.model.values import ALL_BROKERS, HOLDERS_LEFT, Move, Partition
+from kedge.controller.model.values import ALL_BROKERS, BROKERS_WITHOUT_INTENT, Move, Partition
 from kedge.controller.rules.reduction.configs import INTERVAL, interval_ms
 from kedge.controller.rules.reduction.keys import reduction_key_read, refusal
 from kedge.controller.rules.reduction.partitions import retirement_due, retirement_over
@@ -95,7 +95,7 @@ def test_a_partition_whose_entry_was_removed_meanwhile_stays_as_it_is() -> None:
 
 def test_only_the_last_partitions_are_purged() -> None:
     """The last one has no entry, though its log is deleted everywhere."""
-    world = reduced({1: NOW}, status_code=OFFLINE, extra={HOLDERS_LEFT: []})
+    world = reduced({1: NOW}, status_code=OFFLINE, extra={BROKERS_WITHOUT_INTENT: []})
     assert purge_due(world.state, PURGE) == Decision()
     world.state.load_reduction("t", {1: NOW, 2: NOW}, None)
     assert [type(record) for record in purge_due(world.state, PURGE).records] == [r.TopicChanged, r.PartitionPurged]
@@ -105,8 +105,8 @@ def test_only_the_last_partitions_are_purged() -> None:
     "status, extra, expand",
     [
         (0, None, ()),  # it goes offline now, and all of its brokers have an order
-        (OFFLINE, {HOLDERS_LEFT: [2]}, (PURGE,)),
-        (OFFLINE, {HOLDERS_LEFT: []}, (PURGE,)),
+        (OFFLINE, {BROKERS_WITHOUT_INTENT: [2]}, (PURGE,)),
+        (OFFLINE, {BROKERS_WITHOUT_INTENT: []}, (PURGE,)),
     ],
 )
 def test_a_partition_may_be_purged_once_all_its_brokers_have_an_order(

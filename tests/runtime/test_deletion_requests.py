@@ -10,7 +10,7 @@ import pytest
 from kedge import HostResponse, NewTopic, Settings, StopReplicaRequest, UpdateMetadataRequest
 from kedge.controller.check import inspect
 from kedge.controller.codec import keys
-from kedge.controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
+from kedge.controller.model.values import BROKERS_WITHOUT_INTENT, LEADER_DURING_DELETE
 from kedge.stores.base import Put
 from kedge.stores.faults import DropEvent, Rule
 from tests.runtime.test_deletion import ASKED, CONFIG, STATE, TOPIC, delete, left, refusing
@@ -142,11 +142,11 @@ def test_takeover_sends_to_holders_that_heard_nothing(seen: int) -> None:
     """The state key names them until their intents are written; nothing else goes before."""
     cluster = wide()
     cluster.controller.admin.delete_topics(["t"])
-    while len(cluster.state().get(HOLDERS_LEFT, ())) != seen:
+    while len(cluster.state().get(BROKERS_WITHOUT_INTENT, ())) != seen:
         assert cluster.controller.poll_once()
     assert cluster.state()["leader"] == LEADER_DURING_DELETE
     told = {int(key.split("/")[3]) for key in cluster.keys(keys.REPLICA_DELETIONS)}
-    assert told.isdisjoint(cluster.state()[HOLDERS_LEFT])
+    assert told.isdisjoint(cluster.state()[BROKERS_WITHOUT_INTENT])
     cluster.controllers.pop().close()
     cluster.another(2)
     cluster.wait(1000)

@@ -16,7 +16,7 @@ from ....stores import public_url
 from ..options import CONNECTION, command, group, json_option, option, quiet_option
 from ..printing import clean, confirm, fail, one_line, say
 from ..serve.options import CannotServe, access, as_host, as_place, as_tls
-from ..signals import Told, told_to_end
+from ..signals import SignalEvent, told_to_end
 
 if TYPE_CHECKING:
     from .running import Options, Running
@@ -155,7 +155,7 @@ class Findings:
         self._seen: dict[str, int] = {}
         self._printed: dict[str, str] = {}
 
-    def watch(self, ended: Told) -> None:
+    def watch(self, ended: SignalEvent) -> None:
         while not ended.wait(LOOK_S):
             for line in self.look():
                 say(line)

@@ -21,7 +21,7 @@ import attrs
 
 from ....pipeline.collect.gathered import Gathered
 from ....pipeline.errors import Refused
-from ....pipeline.submit import Sent, Unsure, Way
+from ....pipeline.submit import Route, Sent, Unsure
 from ....pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
 from ....pipeline.submit.exported import Move, Wave
 from ....pipeline.submit.kept import Progress
@@ -125,9 +125,9 @@ _OFFLINE: Final = 1
 _AT_ONCE: Final = 5_000  # partitions of a request: a controller of KRaft takes 10,000 at most
 
 
-def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
+def by_brokers(cluster: Cluster) -> Callable[[Progress], Route]:
 
-    def made(progress: Progress) -> Way:
+    def made(progress: Progress) -> Route:
         lacks = [name for api, name in _NEEDED.items() if not cluster.offers(api)]
         if lacks:
             raise Refused(f"the brokers do not offer {' and '.join(lacks)}; expected Kafka 2.4 or later, or Kedge")

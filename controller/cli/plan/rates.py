@@ -18,7 +18,7 @@ from ....pipeline.errors import Refused as NotGivenBack
 from ....pipeline.submit import OTHERS_MOVE
 from ....pipeline.submit.exported import Wave
 from ....pipeline.submit.kept import Mark, Progress, Setting
-from ....pipeline.submit.way import rates_of
+from ....pipeline.submit.route import rates_of
 from ...model import numerals
 from ...model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
 from ...model.values import TopicPartition

@@ -18,7 +18,7 @@ from ....pipeline.errors import PipelineError, Refused, Stopped
 from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
-from ....pipeline.submit.way import Time
+from ....pipeline.submit.route import Time
 from ...model.plural import counted
 from ..copying import described
 from ..kafka import Endpoint, Failed, connected

@@ -18,7 +18,7 @@ from ....stores import public_url
 from ...server import RETENTION_BYTES
 from ..options import CONNECTION, Amount, command, group, json_option, option, quiet_option
 from ..printing import clean, confirm, fail, one_line, say, without_place
-from ..signals import SIGNALS, Told, told_to_end
+from ..signals import SIGNALS, SignalEvent, told_to_end
 from .options import (
     PARTITIONS_MAX,
     CannotServe,
@@ -213,13 +213,13 @@ class Contact:
         return None if self._looks != _SILENT_LOOKS else f"the store does not answer{why and ': '}{why}"
 
 
-def _watch(ended: Told, contact: Contact) -> None:
+def _watch(ended: SignalEvent, contact: Contact) -> None:
     while not ended.wait(_LOOK_S):  # a signal just before a wait without an end would not end it
         if (line := contact.look()) is not None:
             say(line)
 
 
-def _save(ended: Told, save: Callable[[], None], url: str) -> None:
+def _save(ended: SignalEvent, save: Callable[[], None], url: str) -> None:
     """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
     over takes a while, and a second Ctrl-C would lose what is not saved."""
     for number in SIGNALS:

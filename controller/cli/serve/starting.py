@@ -17,7 +17,7 @@ from ...model.requests import NewTopic
 from ...runtime.journal import FolderSink, Journal, Sink
 from ...runtime.journal.files import files_in
 from ...wire.errors import Refused
-from ...wire.peers.asking import Asking
+from ...wire.peers.controller_client import ControllerClient
 from ..printing import one_line
 from .options import CannotServe, Options
 
@@ -73,7 +73,9 @@ _CREATE_TOPICS: Final = (19, 5)  # key and version
 _PAUSE_S: Final = 0.1
 
 
-def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str, NewTopic], timeout_s: float) -> None:
+def create(
+    controller: Controller, elsewhere: ControllerClient | None, topics: Mapping[str, NewTopic], timeout_s: float
+) -> None:
     until_s = time.monotonic() + timeout_s
     for name, topic in topics.items():
         while True:
@@ -93,7 +95,7 @@ def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str
                 raise CannotServe(f"--topic {name}: {one_line(error)}") from error
 
 
-def _ask(elsewhere: Asking, name: str, topic: NewTopic, timeout_s: float) -> None:
+def _ask(elsewhere: ControllerClient, name: str, topic: NewTopic, timeout_s: float) -> None:
     row: dict[str, Any] = {
         "name": name,
         "num_partitions": topic.num_partitions,

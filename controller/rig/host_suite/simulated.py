@@ -19,10 +19,10 @@ from ...model.host import (
     UpdateMetadataRequest,
 )
 from ...model.values import TARGETS_SINCE, BrokerRegistration, TopicPartition
+from ...simulated.agent import BrokerAgent
 from ...simulated.broker import Broker, Life
 from ...simulated.clock import NodeClock, VirtualClock
 from ...simulated.copying import Copying
-from ...simulated.duties import Duties
 from ...simulated.network import Network
 from ...simulated.node import Asked, ControllerNode, ShutsDown
 from ...simulated.registration import Registration
@@ -58,7 +58,7 @@ class SimulatedBrokers(HostUnderTest):
         self._network = Network(self._brokers, random.Random(1), self._timeline, lambda: 0)  # noqa: S311 - repeatable
         self._copying = Copying(self._brokers, self._timeline)
         self._nodes: dict[int, ControllerNode] = {}
-        self._duties: dict[int, Duties] = {}
+        self._duties: dict[int, BrokerAgent] = {}
         self._failing: set[int] = set()
         self._records = 0
 
@@ -72,7 +72,7 @@ class SimulatedBrokers(HostUnderTest):
             self._brokers[broker_id] = broker
             own = Registration(f"broker {broker_id}", broker.clock, self._server, self._timeline, 5)
             parts = (self.clock, self._nodes, self._network, self._timeline, LAG_MAX_MS)
-            self._duties[broker_id] = Duties(broker, own, *parts, lambda _, __: None)
+            self._duties[broker_id] = BrokerAgent(broker, own, *parts, lambda _, __: None)
         return self
 
     def close(self) -> None:

@@ -72,7 +72,11 @@ class CommitRules(Rules):
             members = set(change.after.members)
             left = set() if change.before is None else set(change.before.members) - members
             for broker in sorted(left):
-                known = (topic_id, change.tp.partition, broker) in opened or broker in change.after.holders_left
+                known = (
+                    topic_id,
+                    change.tp.partition,
+                    broker,
+                ) in opened or broker in change.after.brokers_without_intent
                 self.require(known, 7, f"{change.tp}: {broker} leaves {words(change.before)} without an intent")
 
     def fresh_intents(self, commit: Committed) -> None:

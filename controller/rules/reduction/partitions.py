@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ...model.events import Decision, PartitionDue, PurgeDue, Reason, RetirementOver
 from ...model.reductions import OFFLINE, READ_ONLY, Retirement
-from ...model.values import HOLDERS_LEFT, Extra, Partition, Replicas
+from ...model.values import BROKERS_WITHOUT_INTENT, Extra, Partition, Replicas
 from ...model.view import ClusterView
 from ...records import PartitionChanged
 from ..completion import intend_deletion
@@ -81,9 +81,9 @@ def _take_offline(view: ClusterView, partition: Partition, cause: str, event: Pa
 def _tell_more(view: ClusterView, partition: Partition, event: PartitionDue) -> Decision:
     if partition.are_holders_told:
         return Decision(expand=(PurgeDue(event.now_ms, event.topic),))
-    is_begun = partition.extra is not None and HOLDERS_LEFT in partition.extra
+    is_begun = partition.extra is not None and BROKERS_WITHOUT_INTENT in partition.extra
     everyone = tuple(dict.fromkeys((*partition.members, *partition.isr)))
-    told, left = _split(view, partition, partition.holders_left if is_begun else everyone)
+    told, left = _split(view, partition, partition.brokers_without_intent if is_begun else everyone)
     after = partition.but(extra=_with_left(partition, left))
     records = (PartitionChanged(partition, after), *intend_deletion(view, after, told))
     return Decision(records, expand=(event,) if left else (PurgeDue(event.now_ms, event.topic),))
@@ -95,4 +95,4 @@ def _split(view: ClusterView, partition: Partition, holders: Replicas) -> tuple[
 
 
 def _with_left(partition: Partition, left: Replicas) -> Extra:
-    return {**(partition.extra or {}), HOLDERS_LEFT: list(left)}
+    return {**(partition.extra or {}), BROKERS_WITHOUT_INTENT: list(left)}

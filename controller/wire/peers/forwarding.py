@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 
 @attrs.define
-class Way:
+class Route:
     """Of one client: its connection to the gateway of `controller_id`, where there is one."""
 
     controller_id: int | None = None
@@ -110,7 +110,7 @@ class Forwarding:
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
     async def forward(
-        self, way: Way, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
+        self, way: Route, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
     ) -> bytes | None:
         """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice. Raises
         NotController where that is this one by now, or none was found in time or without the store: then nothing was
@@ -154,7 +154,7 @@ class Forwarding:
                 raise NotReached(f"controller {active_id} did not take the whole request") from error
             raise Lost(f"controller {active_id} no longer leads, or does not answer") from error
 
-    async def _link(self, way: Way, end: float) -> Link:
+    async def _link(self, way: Route, end: float) -> Link:
         """To the active controller, as far as is known. Raises NotReached, also where it stops leading."""
         active = self._controller.active_id
         if way.link is not None and way.controller_id == active and way.link.is_open:

@@ -54,7 +54,7 @@ _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Broker": ("registration", "deleted"),
     "Replica": ("followers",),
     "_Own": ("registration",),
-    "Duties": ("server", "nodes", "network", "timeline", "registration_version", "lag_max_ms", "proposed",
+    "BrokerAgent": ("server", "nodes", "network", "timeline", "registration_version", "lag_max_ms", "proposed",
                "_connection", "_reported_ms"),
 }  # fmt: skip
 

@@ -63,7 +63,7 @@ class Row:
 
 
 @attrs.define(eq=False)
-class Shelf:
+class RecordStore:
     """All batches of a partition that are not deleted yet, `size_bytes` in all. `start_offset`: records below it are
     deleted. `written_bytes`: of all batches that were ever stored."""
 

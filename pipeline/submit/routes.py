@@ -26,7 +26,7 @@ from ...controller.model.values import TopicPartition
 from ...stores import MetadataStore
 from .cluster import Look, Name, alive, has_marks, look, moving_in
 from .exported import Move, Wave
-from .way import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
+from .route import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
 
 ANSWER_S: Final = 90.0
 T = TypeVar("T")
@@ -63,7 +63,7 @@ _AGAIN: Final = (NotController, RequestTimedOut, ReassignmentInProgress)
 
 
 @attrs.frozen
-class AdminWay:
+class AdminRoute:
     """Uses the admin API of a store's controller, and reads the store. One look reads several keys while other
     processes write. `admin` returns the API of the controller that leads now; it is called before each request."""
 

@@ -30,7 +30,7 @@ from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
 from ..remote.reporting import REPORTED, as_fields
 from ..security.users import GATEWAY
-from .forwarding import Forwarding, Way
+from .forwarding import Forwarding, Route
 
 FULL_S: Final = 5.0
 LOGS_MAX: Final = 2000  # of one ReportLogs
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 class _Line:
     """Of one broker and one kind of request: its connection, and the turn on it."""
 
-    way: Way = attrs.field(factory=Way)
+    way: Route = attrs.field(factory=Route)
     turn: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
@@ -58,7 +58,7 @@ class _Reported:
     until: float = 0.0
 
 
-class Asking:
+class ControllerClient:
     """Of one gateway, on its loop; any thread may call its methods, and they return at once. Before `open` and after
     `close` every call ends with NotController."""
 
@@ -142,7 +142,7 @@ class Asking:
             self._tasks.discard(task)
 
     async def _once(self, api: Messages, version: int, fields: dict[str, Any]) -> Any:
-        way = Way()
+        way = Route()
         try:
             return await self._answer(way, api, version, fields)
         finally:
@@ -151,7 +151,7 @@ class Asking:
     def _line(self, broker_id: int, api: Messages) -> _Line:
         return self._lines.setdefault((api.api_key, broker_id), _Line())
 
-    async def _answer(self, way: Way, api: Messages, version: int, fields: dict[str, Any]) -> Any:
+    async def _answer(self, way: Route, api: Messages, version: int, fields: dict[str, Any]) -> Any:
         header = Header(api.api_key, version, next(self._numbers) % 2**31, GATEWAY)
         frame = write_request(api, header, fields)[SIZE.size :]
         answer = await self._forwarding.forward(way, frame, _PRINCIPAL, None)

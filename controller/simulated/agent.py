@@ -43,7 +43,7 @@ class _Asking:
 
 
 @attrs.define(eq=False)
-class Duties:
+class BrokerAgent:
     """The actions of one broker."""
 
     broker: Broker

@@ -55,7 +55,7 @@ class Time:
         return future.result(timeout_s)
 
 
-class Way(Protocol):
+class Route(Protocol):
     """How a controller is reached. A call that raises Unsure may be repeated."""
 
     @property
