@@ -114,7 +114,7 @@ def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> N
         controller.running().__enter__()
 
 
-def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started) -> None:
+def test_callbacks_run_outside_the_loops_thread(started: Started) -> None:
     seen: dict[int, set[str]] = {}
 
     def answer(request: Any) -> HostResponse:
@@ -124,7 +124,7 @@ def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started)
     started.host.answer = answer
     started.with_topic()
     until(lambda: len(seen) == 4, "told")
-    assert seen == {broker: {f"kedge-1-broker-{broker}"} for broker in (1, 2, 3, 4)}
+    assert set().union(*seen.values()) == {"kedge-1-callbacks"}
 
 
 def test_a_slow_host_holds_up_neither_the_controller_nor_another_broker(started: Started) -> None:

@@ -89,7 +89,7 @@ def test_every_kind_of_key_is_in_the_table() -> None:
     while waiting:
         below = waiting.pop().__subclasses__()
         found.update(
-            kind for kind in below if "dirty" in vars(kind) and kind.__module__.startswith("kedge.controller.keys")
+            kind for kind in below if "name" in vars(kind) and kind.__module__.startswith("kedge.controller.keys")
         )
         waiting += below
     assert found == set(KINDS)

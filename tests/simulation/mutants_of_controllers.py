@@ -18,7 +18,7 @@ from kedge.controller.rig.outside import submit_by_key
 from kedge.controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from kedge.controller.rules.reduction import clock, partitions, purge
 from kedge.controller.runtime import requests
-from kedge.controller.runtime.dispatcher import Dispatcher
+from kedge.controller.runtime.lanes import Lane
 from kedge.controller.runtime.ready import Ready
 from kedge.controller.runtime.term import Term
 from kedge.stores.base import ABSENT, PRESENT, Check, Put
@@ -357,8 +357,10 @@ MUTANTS: Final = {
     "sends nothing after a takeover": Mutant(sends_nothing_after_a_takeover, _crash_after_the_commit, "not within"),
     "shrinks T": Mutant(shrinks_t, _move_half_way, "invariant [234]"),
     "does not tell leaders the targets": Mutant(replaced(requests, "TARGETS_SINCE", 99), _move_half_way, "invariant 9"),
-    "forgets what failed": Mutant(replaced(Dispatcher, "_not_delivered", lambda *_: None), _unreachable, "not within"),
-    "keeps the legacy key": Mutant(replaced(legacy, "follow", lambda _, __, decision: decision), _by_key, "not within"),
+    "forgets what failed": Mutant(replaced(Lane, "not_delivered", lambda *_: False), _unreachable, "not within"),
+    "keeps the legacy key": Mutant(
+        replaced(legacy, "add_consequences", lambda _, __, decision: decision), _by_key, "not within"
+    ),
     "invents moves": Mutant(invents_moves, _by_key, "invariant 3"),
     "deletes keys before logs": Mutant(deletes_keys_before_logs, _deleted_with_a_broker_down, "invariant 7"),
     "leaves settings behind": Mutant(

@@ -54,8 +54,8 @@ _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Broker": ("registration", "deleted"),
     "Replica": ("followers",),
     "_Own": ("registration",),
-    "BrokerAgent": ("server", "nodes", "network", "timeline", "registration_version", "lag_max_ms", "proposed",
-               "_connection", "_reported_ms"),
+    "BrokerAgent": ("nodes", "network", "timeline", "lag_max_ms", "proposed", "_reported_ms"),
+    "Registration": ("server", "timeline", "version", "_connection"),
 }  # fmt: skip
 
 

@@ -133,7 +133,7 @@ class Stored(Walk):
         if not link.connected:
             self._runs_out(link)
         for stream in link.streams:
-            self.each(heard(stream._queue, of_interest))  # noqa: SLF001
+            self.each(heard(stream._queue._queue, of_interest))  # noqa: SLF001
 
     def node_store(self, store: Any, of_interest: Container[str] | None = None) -> None:
         """The store of a controller, with what goes wrong there."""
