@@ -27,7 +27,7 @@ from .failing import failing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_ONLY: Final = "only"  # a cluster that nobody names
+_ONLY: Final = "only"  # a cluster without a name
 _SCHEMA: Final = pa.schema([("n", pa.int32()), ("result", pa.binary())])
 _repeated = retry(retry=retry_if_exception_type((OSError, EOFError)), stop=stop_after_attempt(5), reraise=True)
 """If a file is deleted or cut between the rounds, the next first round reports that."""

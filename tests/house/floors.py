@@ -241,6 +241,7 @@ ROOMS: Final = (
             "kedge.controller.cli.extras",
             "kedge.controller.cli.options",
             "kedge.controller.cli.printing",
+            "kedge.controller.wire.codec",
             "kedge.controller.wire.messages",
             "kedge.stores.reading",
         ),
@@ -281,7 +282,7 @@ ROOMS: Final = (
         "kedge.pipeline.spark",
         ("kedge.pipeline", *_MODEL, "kedge.controller.codec", "kedge.controller.rules"),
         "the one place that knows Spark",
-        third_party=("attrs", "numpy", "pyspark", "pyarrow"),
+        third_party=("attrs", "numpy", "pyspark", "pyarrow", "tenacity"),
     ),
     _front(
         "kedge.pipeline.job",

@@ -33,7 +33,10 @@ KNOWN = {
     ("pipeline/collect/prometheus.py", "int(count)"): NUMBER,
     ("pipeline/collect/prometheus.py", "int(value)"): NUMBER,
     ("pipeline/policy.py", "float(value)"): NUMBER,
-    ("controller/cli/kafka/properties.py", "int(said[1:], 16)"): "four hexadecimal digits, by the expression above it",
+    (
+        "controller/cli/kafka/properties.py",
+        "int(escaped[1:], 16)",
+    ): "four hexadecimal digits, as matched above",
     ("stores/etcd/url.py", "int(port)"): "digits of ASCII, checked above it",
     ("stores/etcd/url.py", "port.isdigit()"): "beside isascii()",
     ("stores/zookeeper/url.py", "int(match['port'])"): "digits of ASCII, by the expression",

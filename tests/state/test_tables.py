@@ -28,7 +28,7 @@ SILENT = {
     "PartitionsAdded", "RegistrationKnown", "RegistrationUnread", "StateKeyAdopted", "ThrottlePlanRuns",
     "ThrottlesEnded", "TopicChanged",
 }  # fmt: skip
-"""Records of which nobody hears: their change is not visible, or another record publishes it."""
+"""Records without a publication: their change is not visible, or another record publishes it."""
 
 
 @pytest.mark.checklist(272)

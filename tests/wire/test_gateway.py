@@ -222,7 +222,7 @@ def _ask_on(address: object, begun: threading.Barrier) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_peers", [False, True])
-def test_clients_are_told_that_the_store_does_not_answer(has_peers: bool) -> None:
+def test_metadata_request_is_cut_off_while_the_store_is_silent(has_peers: bool) -> None:
     """Metadata has no place for an error, and clients take one without brokers for that of an empty cluster, so its
     connection is closed."""
     server = MemoryServer(session_timeout_s=0.5)

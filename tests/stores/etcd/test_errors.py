@@ -72,7 +72,7 @@ def test_the_table_names_codes_that_there_are() -> None:
     assert set(TABLE) | {code for code, _ in (*STALE_TOKEN, COMPACTED)} <= {code.name for code in CODES}
 
 
-def test_error_of_ours_stays_and_one_of_nobody_is_unknown() -> None:
+def test_own_errors_stay_and_foreign_ones_are_unknown() -> None:
     assert isinstance(translate(RuntimeError("odd"), "commit"), OutcomeUnknown)
     error = Invalid("ours")
     assert translate(error, "commit") is error
