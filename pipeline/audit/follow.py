@@ -21,7 +21,7 @@ from ...controller.codec.journal import file_name
 from ...controller.model.plural import counted
 from ..journal.lines import FILE_GONE, Event
 from .conclusion import late
-from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic, restore_trace
+from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic, restore_trace, values_of
 from .local import OnePass
 from .order import FileOrder
 from .stitched import first_of_term, suspects
@@ -126,7 +126,7 @@ class _Following(OnePass):
         return pickle.dumps((edges, self._order.between, self._epoch, told, kept_trace(self.trace), self._throttles))
 
     def _resume(self, state: bytes) -> None:
-        edges, between, self._epoch, self._told, trace, self._throttles = pickle.loads(state)  # noqa: S301 - ours
+        edges, between, self._epoch, self._told, trace, self._throttles = values_of(state)
         self._files = {edge.file: FileOrder.resumed(edge) for edge in edges}
         self._at = list(self._files.values())[-1] if self._files else None
         self._order.resume(*between)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pickle
 import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 
 from kedge.pipeline.audit import RejectedRow, Violation, audit
 from kedge.pipeline.audit.follow import Said, follow, place_of
-from kedge.pipeline.audit.kept import topics_in
+from kedge.pipeline.audit.kept import topics_in, values_of
 from kedge.pipeline.journal.files import read_parts, whole_part
 from kedge.pipeline.journal.lines import Event
 from tests.pipeline_journal.breaks import JOURNALS
@@ -151,3 +153,19 @@ def test_lost_file_of_a_superseded_controller_is_reported_once(tmp_path: Path) -
     for event in events:
         stream.take([event])
     assert [kind for kind, _ in kinds(stream.said)].count("file gone") == 1
+
+
+class Planted:
+    """Would leave a folder behind if a state could name any function."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return os.mkdir, (str(self.folder),)
+
+
+def test_state_with_a_foreign_function_runs_nothing(tmp_path: Path) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="a state of an audit must not hold"):
+        values_of(pickle.dumps(Planted(tmp_path / "made")))
+    assert not (tmp_path / "made").exists()
