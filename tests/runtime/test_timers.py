@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kedge import Settings
 from kedge.controller.codec import keys
+from kedge.controller.state import ClusterState
 from tests.runtime.world import Cluster, cluster_of_three
 
 TOPIC = keys.topic("t")
@@ -99,3 +102,43 @@ def test_it_looks_5_s_after_taking_over_and_then_every_interval() -> None:
     cluster = unbalanced(leader_imbalance_check_interval_seconds=1)  # below 5 s it holds from the beginning
     cluster.wait(1_100)
     assert led_by(cluster, 1) == 10
+
+
+def test_partitions_are_walked_over_once_per_interval_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks = 0
+    right = ClusterState.partitions
+
+    def counted(self: ClusterState) -> Any:
+        nonlocal walks
+        walks += 1
+        return right(self)
+
+    monkeypatch.setattr(ClusterState, "partitions", counted)
+    cluster = unbalanced(leader_imbalance_check_interval_seconds=10)
+    cluster.wait(36_000, 100)
+    assert walks == 4  # at 5, 15, 25, 35 s
+
+
+# --- how long a loop with threads of its own sleeps, which no public call shows
+
+
+def sleeps_ms(cluster: Cluster) -> int | None:
+    term = cluster.controller._loop.term  # noqa: SLF001
+    assert term is not None
+    due_ms = term.next_due_ms()
+    return None if due_ms is None else due_ms - cluster.clock.elapsed_ms
+
+
+def test_loop_wakes_for_grown_replicas_and_for_preferred_leaders() -> None:
+    cluster = moving()
+    grow(cluster, 1, 2, 3, 4)
+    assert 0 < (sleeps_ms(cluster) or 0) <= 1000
+    assert 0 < (sleeps_ms(unbalanced(leader_imbalance_check_interval_seconds=1)) or 0) <= 1000
+
+
+def test_loop_goes_on_at_once_after_the_death_of_a_broker() -> None:
+    """Its commit may have hidden a newer registration, which is looked at in the next pass."""
+    cluster = cluster_of_three()
+    assert (sleeps_ms(cluster) or 0) > 0
+    cluster.leave(1, run=False)
+    assert any(cluster.controller.poll_once() and sleeps_ms(cluster) == 0 for _ in range(50))
