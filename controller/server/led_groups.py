@@ -1,8 +1,7 @@
 """A coordinator on a broker, and the log that it reads and writes for as long as the broker leads it.
 
 All records that are due are one batch, with acks=all, or several where that would be too large. Whether it would is
-found before it is encoded, since that takes long for what clients can send (kafka-python computes a CRC of 2 to 3 MB/s
-where the package `crc32c` is missing).
+found before it is encoded, since encoding takes long for what clients can send.
 """
 
 from __future__ import annotations
