@@ -215,6 +215,7 @@ class Dispatcher:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
         if lane.peers or lane.metadata_full or lane.metadata_after_ms <= now_ms:
             sending.update_metadata = self._metadata(builder, lane)
+        if sending.update_metadata is not None:
             linger_ms = self._metadata_linger_ms
             # All brokers wait until the same instants, so that they get the same objects.
             lane.metadata_sent(self._log_end, now_ms if not linger_ms else (now_ms // linger_ms + 1) * linger_ms)

@@ -6,6 +6,7 @@ The dispatcher makes sure that there is one call at a time per broker.
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections import deque
@@ -38,9 +39,10 @@ class InlineExecutor:
 
 class ThreadExecutor:
     """Works off the calls of each broker one after the other, in a small pool of daemon threads: a thread for each of
-    many brokers would cost more to wake than most calls take. Calls of up to `FEW` brokers run at once. A broker whose
-    turn has not come for `STUCK_S`, since calls of others are stuck, gets a further thread, up to `THREADS_MAX`. A
-    thread ends when nothing came for `idle_s`. One that is stuck in the host's code is left behind on close."""
+    many brokers would cost more to wake than most calls take. Calls of up to `FEW` brokers run at once, besides those
+    that have run for `STUCK_S`. A broker whose turn has not come for that long gets a further thread, up to
+    `THREADS_MAX`. A thread ends when nothing came for `idle_s`. One that is stuck in the host's code is left behind on
+    close."""
 
     def __init__(self, name: str, idle_s: float = 1.0) -> None:
         self._name = name
@@ -49,7 +51,7 @@ class ThreadExecutor:
         self._turns: deque[tuple[int, float]] = deque()  # brokers whose next call may run, and since when
         self._changed = threading.Condition()
         self._threads: set[threading.Thread] = set()
-        self._running = 0
+        self._began_s: dict[int, float] = {}  # when the call that runs began, by broker
         self._closed = False
 
     def submit(self, broker: int, call: Call) -> None:
@@ -64,17 +66,23 @@ class ThreadExecutor:
             self._may_run(broker)
 
     def _may_run(self, broker: int) -> None:
-        """A thread that waits takes the broker, or a new one."""
+        """A thread that waits takes the broker, or a new one. RuntimeError if the process can have no thread at all."""
         self._turns.append((broker, time.monotonic()))
-        if self._running < len(self._threads):
+        if len(self._began_s) < len(self._threads):
             self._changed.notify()
         elif len(self._threads) < THREADS_MAX:
-            self._start_thread()
+            try:
+                self._start_thread()
+            except RuntimeError:
+                if not self._threads:  # otherwise one of them takes it
+                    self._turns.pop()
+                    del self._calls[broker]
+                    raise
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._work, name=f"{self._name}-callbacks", daemon=True)
-        self._threads.add(thread)
         thread.start()
+        self._threads.add(thread)
 
     def close(self, timeout_s: float) -> None:
         """No further calls are taken; waits at most `timeout_s` for those that were submitted."""
@@ -94,8 +102,11 @@ class ThreadExecutor:
     def _work(self) -> None:
         while (broker := self._next()) is not None:
             try:
-                with contextlib.suppress(SystemExit):  # exit() in a callback ends only that callback
-                    self._calls[broker][0]()
+                self._calls[broker][0]()
+            except SystemExit:
+                pass  # exit() in a callback ends only that callback
+            except BaseException:  # noqa: BLE001 - as in a thread of its own: reported, and other brokers go on
+                threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread())))
             finally:
                 self._done(broker)
 
@@ -108,20 +119,24 @@ class ThreadExecutor:
             if not self._turns:
                 self._threads.discard(threading.current_thread())
                 return None
-            self._running += 1
-            if self._running == len(self._threads) < THREADS_MAX and self._turns:
-                self._start_thread()  # so that there is one to notice that all others are stuck
-            return self._turns.popleft()[0]
+            broker, _ = self._turns.popleft()
+            self._began_s[broker] = time.monotonic()
+            if self._turns and len(self._began_s) == len(self._threads) < THREADS_MAX:
+                with contextlib.suppress(RuntimeError):  # the process can have no more
+                    self._start_thread()  # so that there is one to notice that all others are stuck
+            return broker
 
     def _wait_s(self, ends_s: float) -> float:
         """How long a thread waits for a turn, or for its end."""
         if not self._turns:
             return 0.0 if self._closed else ends_s - time.monotonic()
-        return self._turns[0][1] + STUCK_S - time.monotonic() if self._running >= FEW else 0.0
+        now_s = time.monotonic()
+        quick = sum(now_s - began_s < STUCK_S for began_s in self._began_s.values())
+        return self._turns[0][1] + STUCK_S - now_s if quick >= FEW else 0.0
 
     def _done(self, broker: int) -> None:
         with self._changed:
-            self._running -= 1
+            del self._began_s[broker]
             calls = self._calls[broker]
             calls.popleft()
             if calls:

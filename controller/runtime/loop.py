@@ -163,7 +163,7 @@ class Loop:
         """Resign, so that the next controller is elected at once. The loop is not driven any more."""
         self._is_closed = True
         if self.term is not None:
-            in_flight = self.term.ready is not None
+            in_flight = self.term.is_in_flight
             self._drop("closed")
             if not in_flight:
                 self._give_up_leadership()

@@ -44,13 +44,15 @@ class RuleFailed(RuntimeError):
 class Ready:
     """A decided batch. Its duties, in this order: `ops` are committed, which write `dirty_keys`; then the records of
     `batch` are published; then the callers of `decided` are answered, and what follows from each Decision is decided.
-    Without records there is nothing to commit."""
+    Without records there is nothing to commit. `is_publishing`: since it began;
+    a callback of a caller may raise meanwhile, such as KeyboardInterrupt."""
 
     decided: Decided
     batch: Batch
     seq: int
     dirty_keys: list[DirtyKey]
     ops: list[Op]
+    is_publishing: bool = False
 
     @property
     def needs_leader(self) -> bool:

@@ -127,6 +127,8 @@ class Term:
 
     def _work_off(self, ready: Ready) -> bool:
         """Do the duties of a batch in their order, as far as the store lets; returns whether nothing is left of it."""
+        if ready.is_publishing:
+            raise CannotLead("what a commit changed was published only in part, since a callback ended the pass")
         if not ready.batch.log:
             if self._may_answer(ready):
                 self._publish(ready)
@@ -143,6 +145,11 @@ class Term:
                 raise CannotLead(result.why)
         self.ready = None
         return True
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether a commit was sent whose outcome, or whose versions, are not known yet."""
+        return self._committer.is_in_flight or self._unread is not None
 
     def _may_answer(self, ready: Ready) -> bool:
         """Whether a batch without records is answered, once the store says that this controller still leads."""
@@ -179,6 +186,7 @@ class Term:
         return True
 
     def _publish(self, ready: Ready) -> None:
+        ready.is_publishing = True
         start_batch(self.state)
         if ready.batch.log:  # visible before callers are answered, so that they see the result
             self.counts = counts_of(self.state)

@@ -64,6 +64,35 @@ def test_a_controller_that_closes_hands_over_at_once() -> None:
     assert max(c.controller_epoch or 0 for c in cluster.controllers) == 2
 
 
+def test_controller_that_closes_in_the_answer_to_a_caller_hands_over_at_once() -> None:
+    """Nothing is in flight while callers are answered."""
+    cluster = three()
+    future = cluster.move([4, 5, 6])
+    leader = cluster.controllers.pop(0)
+    future.add_done_callback(lambda _: leader.close())
+    while not future.done():
+        leader.poll_once()
+    cluster.run()
+    assert len(actives(cluster)) == 1
+
+
+def test_interrupt_while_callers_are_answered_is_followed_by_a_new_term() -> None:
+    """What the batch should have begun afterwards is found again by the load."""
+    cluster = cluster_of_three()
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    future = cluster.move([4, 5, 6])
+    future.add_done_callback(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cluster.run()
+    cluster.run()
+    assert cluster.controller.controller_epoch == 2
+    assert cluster.controller.describe().findings == {}
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+
+
 def test_after_an_expired_session_another_one_leads_and_the_zombie_is_demoted() -> None:
     cluster = three()
     future = cluster.move([4, 5, 6])
