@@ -1,7 +1,7 @@
 """The state of a followed audit between two batches, pickled: a part of the cluster, and one per topic.
 
 `VERSION` is the version of the pickled classes; an audit with another version begins from the start. No part grows with
-the rows of a journal. Only values of audits are made of a state: whoever can write a checkpoint runs no code here.
+the rows of a journal. Only values of audits are made of a state, so that a changed checkpoint runs no code.
 """
 
 from __future__ import annotations
