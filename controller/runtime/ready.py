@@ -181,8 +181,8 @@ class Decider:
     def _decide(self) -> None:  # noqa: C901, PLR0912 - one loop, for speed
         """Decide until the batch is full or nothing is ready. Checks are inlined, since a call per job is slow.
 
-        The bytes of the batch are computed afterwards for all records together: a move has nine, and computing the
-        bytes of each would take longer than its rules."""
+        The bytes of the batch are computed afterwards for all records together, since several of them may write the
+        same key."""
         state, measures = self.state, self.services.measures
         ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
         decisions_max, records_max = self.size.decisions, self.size.records

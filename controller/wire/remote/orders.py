@@ -102,7 +102,7 @@ def _known(p: PartitionMetadata, controller_epoch: int) -> Fields:
 
 
 def _common(p: LeaderAndIsrPartition | PartitionMetadata, controller_epoch: int) -> Fields:
-    """What both messages say of a partition."""
+    """The fields of a partition that both messages have."""
     return {
         "partition_index": p.partition,
         "controller_epoch": controller_epoch,

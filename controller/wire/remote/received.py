@@ -61,7 +61,7 @@ def update_metadata(request: Request, broker_id: int) -> UpdateMetadataRequest:
 
 
 def _common(topic: str, topic_id: str, state: Any) -> dict[str, Any]:
-    """What both messages say of a partition."""
+    """The fields of a partition that both messages have."""
     return {
         "topic": topic,
         "topic_id": topic_id,
