@@ -25,8 +25,17 @@ PARTITIONS = 4
 def living() -> Iterator[Living]:
     with Living(groups={"offsets_partitions": PARTITIONS}) as opened:
         opened.topic("orders", [[1, 2, 3]] * 2)
-        until(lambda: found(opened, "any").error_code == 0)
+        until(lambda: has_coordinators(opened))
         yield opened
+
+
+def has_coordinators(living: Living) -> bool:
+    """Whether the coordinator of every partition answers, which begins later than its partition is led."""
+    if found(living, "any").error_code:
+        return False
+    with RawClient(living.address) as client:
+        groups = [f"group {number}" for number in range(100)]
+        return not any(group.error_code for group in client.ask("DescribeGroups", 4, groups=groups).groups)
 
 
 def found(living: Living, group: str, version: int = 6, key_type: int = 0) -> Any:
@@ -307,7 +316,7 @@ def bounded_client() -> Iterator[RawClient]:
     groups = {"offsets_partitions": 5, "settings": GroupSettings(held_bytes_max=600_000)}
     with Living(groups=groups) as opened, RawClient(opened.address) as client:
         opened.topic("orders", [[1, 2, 3]] * 2)
-        until(lambda: found(opened, "any").error_code == 0)
+        until(lambda: has_coordinators(opened))
         yield client
 
 
