@@ -25,6 +25,7 @@ BROKER: Final = Table(
     "broker_id int, host string?, rack string?, state string, disk_capacity_bytes long?, "
     "nw_in_capacity_bps double?, nw_out_capacity_bps double?",
     order="broker_id",
+    defaults={"state": ALIVE},
 )
 # one row: the capacities of brokers without any, also of added ones
 BROKER_DEFAULT: Final = Table(
@@ -36,13 +37,20 @@ PARTITION: Final = Table(
     "topic string, partition int, replicas array<int>, isr array<int>, leader int, leader_epoch int, "
     "target_replicas array<int>?, status_code byte, retention_ms long?, write_bps double?",
     order="topic, partition",
+    defaults={"leader": -1, "leader_epoch": 0, "status_code": 0},
 )
+# the rows of both that can be used; the tables above are as they were collected, or as another program wrote them
+BROKER_VALID: Final = BROKER.valid()
+PARTITION_VALID: Final = PARTITION.valid()
+# when the snapshot was taken: by this, and not by its name, one is newer than another
+TAKEN: Final = Table("snapshot", "taken_at timestamp")
 # `broker_id` null: of any broker, as in kafka-kit's metrics
 REPLICA_LOG: Final = Table(
     "replica_log",
     "broker_id int?, log_dir string?, topic string, partition int, size_bytes long, offset_lag long?, "
     "is_future boolean",
     order="topic, partition, broker_id, log_dir",
+    defaults={"is_future": False},
 )
 # `partition` null: of all partitions of the topic that the broker leads
 REPLICA_SAMPLE: Final = Table(
@@ -50,6 +58,7 @@ REPLICA_SAMPLE: Final = Table(
     "ts timestamp, broker_id int?, topic string, partition int?, in_bps double?, out_bps double?, "
     "is_leader boolean?, in_reassignment boolean",
     order="ts, topic, partition, broker_id",
+    defaults={"in_reassignment": False},
 )
 # `_p99_ms`: of 100 requests 99 took no longer, from their arrival to their answer
 BROKER_SAMPLE: Final = Table(
@@ -60,9 +69,10 @@ BROKER_SAMPLE: Final = Table(
     "fetch_follower_p99_ms double?",
     order="ts, broker_id",
 )
+# `topic`, `partition`, `brokers`: of a rejected row of the table partition, since no plan knows its replicas
 REJECTED_ROWS: Final = Table(
     "rejected_rows",
-    "source string, line long?, raw string, reason string",
+    "source string, line long?, raw string, reason string, topic string?, partition int?, brokers array<int>?",
 )
 # one row per partition: in the long run its replicas have the same load
 REPLICA_LOAD: Final = Table(
