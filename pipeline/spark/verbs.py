@@ -19,7 +19,7 @@ from ..verbs.verb import Said, Verb, attempt, unheard
 from .failing import failing
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _PLACES: Final = pa.schema([("root", pa.string()), ("cluster", pa.string()), ("snapshot", pa.string())])
 _SAID: Final = pa.schema([*_PLACES, ("said", pa.string()), ("kind", pa.string()), ("error", pa.string())])
@@ -34,11 +34,10 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
     """The result of each place, in their order, once the job is done. Raises EngineFailed if it did not complete: what
     was written stays, and repeating it writes the same."""
     rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
-    given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
-    spread = spark.createDataFrame(given).repartition(tasks(len(places)))
-    done = {
-        (row["cluster"], row["snapshot"]): result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
-    }
+    spread = spark.createDataFrame(rows, "root string, cluster string, snapshot string").repartition(tasks(len(places)))
+    with failing():
+        collected = spread.mapInArrow(_work(verb), _COLUMNS).collect()
+    done = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in collected}
     for place in places:
         yield place, done[place.cluster, place.snapshot]
 
@@ -46,13 +45,6 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
 def tasks(places: int) -> int:
     """The number of tasks for so many snapshots."""
     return min(places, max(_TASKS, places // _IN_A_TASK))
-
-
-def _collected(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows in this process. Raises EngineFailed if the job failed."""
-    with failing():
-        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return rows
 
 
 def _work(verb: Verb) -> Callable[[_Batches], _Batches]:

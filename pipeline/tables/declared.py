@@ -43,7 +43,7 @@ PARTITION: Final = Table(
 BROKER_VALID: Final = BROKER.valid()
 PARTITION_VALID: Final = PARTITION.valid()
 # when the snapshot was taken: by this, and not by its name, one is newer than another
-TAKEN: Final = Table("snapshot", "taken_at timestamp")
+SNAPSHOT_TIME: Final = Table("snapshot_time", "taken_at timestamp")
 # `broker_id` null: of any broker, as in kafka-kit's metrics
 REPLICA_LOG: Final = Table(
     "replica_log",

@@ -6,7 +6,7 @@ Rules
 * `part` is "part", except for tables of plans, of which a snapshot may have many: there it is the plan's name.
 * Other programs may write the tables that are collected: every `*.parquet` of a folder is read, whatever its name, and
   the names of folders may be escaped as Hive and Spark do. Such a table is never written.
-* The time of a snapshot is in the name of a file, `snapshot/cluster=<id>/<time>~<snapshot>.parquet`: the newest is
+* The time of a snapshot is in the name of a file, `snapshot_time/cluster=<id>/<time>~<snapshot>.parquet`: the newest is
   found by two listings, however many there are. Snapshots without that file are older than those with it, and are
   ordered by their names, numbers in them by their value.
 """
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from ..errors import BadInput, NotFound
 from .arrow import Arrow, conform
-from .declared import BROKER_VALID, PARTITION_VALID, TAKEN
+from .declared import BROKER_VALID, PARTITION_VALID, SNAPSHOT_TIME
 from .location import Location, location
 from .schema import Table
 
@@ -85,11 +85,11 @@ class Place:
         return self.root.folder / self._file(table, part)
 
     def _file(self, table: Table, part: str) -> str:
-        return f"{self._folder(table)}/{part if table is TAKEN else check_name(part, 'part')}{_SUFFIX}"
+        return f"{self._folder(table)}/{part if table is SNAPSHOT_TIME else check_name(part, 'part')}{_SUFFIX}"
 
     def _folder(self, table: Table) -> str:
         of_cluster = _folder_of(self.root, table.name, "cluster", self.cluster)
-        return of_cluster if table is TAKEN else _folder_of(self.root, of_cluster, "snapshot", self.snapshot)
+        return of_cluster if table is SNAPSHOT_TIME else _folder_of(self.root, of_cluster, "snapshot", self.snapshot)
 
     def _files(self, table: Table, part: str = PART) -> list[str]:
         """The paths of the table's files: of a plan's table the one of this plan."""
@@ -107,9 +107,9 @@ class Place:
         """The table's file holds `rows`, and no others. Raises BadInput if they do not fit the table or another program
         wrote the table, OSError naming the file if it cannot be written."""
         found = conform(table, rows, table.name)
-        if table is TAKEN:
-            self.remove(TAKEN)
-            part = _stamp(found.column("taken_at")[0].as_py(), self.snapshot)
+        if table is SNAPSHOT_TIME:
+            self.remove(SNAPSHOT_TIME)
+            part = stamped(found.column("taken_at")[0].as_py(), self.snapshot)
         file = self._file(table, part)
         others = [one for one in self._files(table, part) if one != file]
         if others:
@@ -144,7 +144,7 @@ class Place:
 
     def remove(self, table: Table, part: str = PART) -> None:
         """Remove what this program wrote of the table, which need not be there."""
-        files = self._files(table) if table is TAKEN else [self._file(table, part)]
+        files = self._files(table) if table is SNAPSHOT_TIME else [self._file(table, part)]
         for file in files:
             self.root.remove(file)
 
@@ -160,7 +160,7 @@ class Place:
             name for name in self.root.names(self._folder(table)) if name.endswith(_SUFFIX) and name[0] not in "._"
         )
         parts = sorted(name.removesuffix(_SUFFIX) for name in names)
-        return [part for part in parts if _taken(part)[0] == self.snapshot] if table is TAKEN else parts
+        return [part for part in parts if _taken(part)[0] == self.snapshot] if table is SNAPSHOT_TIME else parts
 
 
 def _checked(table: Table, found: Arrow, where: str) -> Arrow:
@@ -171,7 +171,8 @@ def _checked(table: Table, found: Arrow, where: str) -> Arrow:
     return conform(table, found.replace_schema_metadata(None), where)
 
 
-def _stamp(taken_at: datetime, snapshot: str) -> str:
+def stamped(taken_at: datetime, snapshot: str) -> str:
+    """The name of the file that says when the snapshot was taken."""
     return f"{taken_at:%Y%m%dT%H%M%S.%fZ}{_TILDE}{escaped(snapshot)}"
 
 
@@ -277,7 +278,7 @@ def _snapshots(root: Root, table: Table, cluster: str) -> list[str]:
     """The names of the cluster's snapshots, the newest last."""
     root = location(root)
     names = _values(root, _folder_of(root, table.name, "cluster", cluster), "snapshot")
-    files = root.names(_folder_of(root, TAKEN.name, "cluster", cluster))
+    files = root.names(_folder_of(root, SNAPSHOT_TIME.name, "cluster", cluster))
     times = dict(_taken(file.removesuffix(_SUFFIX)) for file in files)
     return sorted(filter(_is_name, names), key=lambda name: (times.get(name, ""), _natural(name)))
 

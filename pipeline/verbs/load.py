@@ -31,8 +31,8 @@ from ..tables.declared import (
     REJECTED_ROWS,
     REPLICA_LOAD,
     SAMPLES,
+    SNAPSHOT_TIME,
     TABLES,
-    TAKEN,
 )
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
@@ -90,7 +90,7 @@ class Load:
             place.remove(PARTITION)
             for name in sorted(given.keys() - {"rejected_rows"}, key=lambda name: name == "partition"):
                 place.write(TABLES[name], given[name])
-            place.write(TAKEN, from_rows(TAKEN, [(self.taken_at,)]))
+            place.write(SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(self.taken_at,)]))
         for table in (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, BROKER_VALID, PARTITION_VALID):
             place.write(table, found[table.key])
 

@@ -51,7 +51,7 @@ def test_a_cluster_is_planned_in_an_object_store_as_in_a_folder(bucket: str, tmp
     for tables in (f"{bucket}/one", str(tmp_path / "tables")):
         out, collected = (
             tmp_path / f"out-{len(printed)}",
-            "--cluster c --snapshot 1 --taken-at 2026-11-28 --json --map".split(),
+            ["--cluster", "c", "--snapshot", "1", "--taken-at", "2026-11-28", "--json", "--map"],
         )
         lines = [
             ("collect", tables, *collected, tmp_path / "map.json"),

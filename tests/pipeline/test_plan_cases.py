@@ -62,7 +62,9 @@ def test_rejected_partitions_make_a_plan_incomplete(request_: Request, reasons: 
     rejects.add("/brokers/topics/lost", None, "{", "not JSON", topic="lost")
     found = validate({**given, "rejected_rows": rejects.table()})
     found = made({**found, **load(found)}, request_)
-    lost = [(r["topic"], r["partition"], r["broker_id"]) for r in rows(found, "plan_reason") if "rejected" in r["reason"]]
+    lost = [
+        (r["topic"], r["partition"], r["broker_id"]) for r in rows(found, "plan_reason") if "rejected" in r["reason"]
+    ]
     (row,) = rows(found, "plan")
     known = [("lost", None, None)] if isinstance(request_, Drain) and reasons[0][0] == "t" else []
     assert lost == known + reasons

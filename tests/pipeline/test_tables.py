@@ -11,7 +11,7 @@ import pytest
 
 from kedge.pipeline.errors import BadInput, NotFound
 from kedge.pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, TABLES, TAKEN
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, SNAPSHOT_TIME, TABLES
 from kedge.pipeline.tables.files import (
     GROUP_ROWS,
     Place,
@@ -36,7 +36,7 @@ def place(tmp_path: Path) -> Place:
 
 
 @pytest.mark.parametrize(
-    "table", [*(t for t in TABLES.values() if t is not TAKEN), JOURNAL_EVENT], ids=lambda table: table.name
+    "table", [*(t for t in TABLES.values() if t is not SNAPSHOT_TIME), JOURNAL_EVENT], ids=lambda table: table.name
 )
 def test_an_empty_table_keeps_its_declared_columns_and_types(place: Place, table: Table) -> None:
     place.write(table, empty(table))
@@ -113,11 +113,11 @@ def test_tables_of_other_programs_are_conformed() -> None:
         for row in [("t", 0, [1, 2], [1], 1, 0, None, 0, None, None), ("t", 1, [2, 1], [], -1, 0, None, 0, None, None)]
     ]
     times = pa.table({"taken_at": pa.array([datetime(2026, 11, 28)], pa.timestamp("ns"))})  # noqa: DTZ001
-    assert conform(TAKEN, times, "here")["taken_at"].to_pylist() == [datetime(2026, 11, 28, tzinfo=UTC)]
+    assert conform(SNAPSHOT_TIME, times, "here")["taken_at"].to_pylist() == [datetime(2026, 11, 28, tzinfo=UTC)]
 
 
 def test_every_file_of_another_program_is_read(place: Place, tmp_path: Path) -> None:
-    """pandas and Spark name files as they like, and Spark leaves files beside them."""
+    """Pandas and Spark name files as they like, and Spark leaves files beside them."""
     folder = tmp_path / "broker/cluster=east/snapshot=2026-11-21"
     folder.mkdir(parents=True)
     pq.write_table(BROKERS.slice(0, 1), folder / "6f1e-0.parquet")
@@ -154,7 +154,9 @@ def test_the_newest_snapshot_is_the_one_taken_last(tmp_path: Path) -> None:
         Place(tmp_path, "east", name).write(BROKER, BROKERS)
     assert [place.snapshot for place in find_snapshots(tmp_path, BROKER, "east")] == ["friday", "monday", "9", "10"]
     for day, name in ((23, "monday"), (27, "friday"), (1, "monday")):
-        Place(tmp_path, "east", name).write(TAKEN, from_rows(TAKEN, [(datetime(2026, 11, day, tzinfo=UTC),)]))
+        Place(tmp_path, "east", name).write(
+            SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(datetime(2026, 11, day, tzinfo=UTC),)])
+        )
     assert [place.snapshot for place in find_snapshots(tmp_path, BROKER, "east")] == ["9", "10", "monday", "friday"]
     assert find_place(tmp_path, BROKER, None, None).snapshot == "friday"
     last = Place(tmp_path, "east", "9").last_with(BROKER)
