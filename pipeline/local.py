@@ -10,14 +10,11 @@
 
 from __future__ import annotations
 
-from .extras import need
-
-need()
-
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from .functions import (
+from .functions.planning import (
     Frames,
     balance_leaders,
     check,
@@ -32,16 +29,20 @@ from .functions import (
     validate,
     waves,
 )
+from .stages.export import export as export_files
+from .stages.snapshots import check_same
 from .tables.arrow import Arrow
 from .tables.declared import PARTITION
 from .tables.files import Place, find_place
 from .tables.whole import COLLECTED, read_tables, write_tables
+from .verbs.page import page_of
 
 __all__ = [
     "balance_leaders",
     "check",
     "compute_load",
     "drain",
+    "export",
     "fill_brokers",
     "fix_racks",
     "plan",
@@ -74,3 +75,13 @@ def write(tables: Frames, root: str | Path, *, cluster: str, snapshot: str) -> N
     """The tables are below `root`, where the commands read them. Validated rows are kept apart from those collected,
     which are not replaced. Raises BadInput for a bad name, OSError if a file cannot be written."""
     write_tables(Place(str(root), cluster, snapshot), tables)
+
+
+def export(tables: Frames, folder: str | Path, *, cluster: str, snapshot: str) -> dict[str, Any]:
+    """The folder has the plan in `tables` and its waves as files: JSON for `kafka-reassign-partitions`, what undoes a
+    wave, throttles, a page, and a manifest, which is returned. Raises BadInput if the folder holds something else,
+    OSError if it cannot be written."""
+    check_same(tables)
+    page = page_of(cluster, snapshot, tables).decode()
+    manifest: dict[str, Any] = export_files(tables, Path(folder), cluster=cluster, snapshot=snapshot, report=page)
+    return manifest

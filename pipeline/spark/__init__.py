@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Final
 from .session import NoSpark, session
 
 if TYPE_CHECKING:
-    from ..functions import balance_leaders as balance_leaders
-    from ..functions import check as check
-    from ..functions import compute_load as compute_load
-    from ..functions import drain as drain
-    from ..functions import fill_brokers as fill_brokers
-    from ..functions import fix_racks as fix_racks
-    from ..functions import plan as plan
-    from ..functions import rebalance as rebalance
-    from ..functions import reduce_partitions as reduce_partitions
-    from ..functions import set_replication_factor as set_replication_factor
-    from ..functions import validate as validate
-    from ..functions import waves as waves
+    from ..functions.planning import balance_leaders as balance_leaders
+    from ..functions.planning import check as check
+    from ..functions.planning import compute_load as compute_load
+    from ..functions.planning import drain as drain
+    from ..functions.planning import fill_brokers as fill_brokers
+    from ..functions.planning import fix_racks as fix_racks
+    from ..functions.planning import plan as plan
+    from ..functions.planning import rebalance as rebalance
+    from ..functions.planning import reduce_partitions as reduce_partitions
+    from ..functions.planning import set_replication_factor as set_replication_factor
+    from ..functions.planning import validate as validate
+    from ..functions.planning import waves as waves
     from .frames import Snapshots as Snapshots
     from .frames import read as read
     from .frames import write as write
@@ -41,7 +41,7 @@ _FUNCTIONS: Final = (
     *("reduce_partitions", "set_replication_factor", "validate", "waves"),
 )
 _LATE: Final = {
-    **dict.fromkeys(_FUNCTIONS, "..functions"),
+    **dict.fromkeys(_FUNCTIONS, "..functions.planning"),
     **dict.fromkeys(("Snapshots", "read", "write"), ".frames"),
     "KedgeJournal": ".source",
     "results": ".verbs",

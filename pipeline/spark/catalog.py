@@ -34,6 +34,7 @@ Key = tuple[str, str, str]
 
 _PLAN: Final = "plan"
 _TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
+_WIDER: Final = {("tinyint", "int"), ("tinyint", "bigint"), ("int", "bigint")}  # Iceberg has no tinyint
 _NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
 _DROPPED_AT_ONCE: Final = 500
 
@@ -101,13 +102,23 @@ class Catalog:
         found = {}
         for table in tables:
             frame = self.read(table)
-            if frame is not None and (more := set(frame.columns) - _columns(table).keys()):
-                raise BadInput(f"{self.root}: table {table.name} has unknown columns: {', '.join(sorted(more))}")
+            if frame is not None:
+                self._check_types(table, dict(frame.dtypes))
             found[table.name] = () if frame is None else tuple(frame.columns)
         for table in made:
             if not found[table.name]:
                 found[table.name] = self._make(table)
         return {name: columns for name, columns in found.items() if columns}
+
+    def _check_types(self, table: Table, found: Mapping[str, str]) -> None:
+        """Raises BadInput if not every row of the table can be written."""
+        where = f"{self.root}: table {table.name}"
+        if more := sorted(found.keys() - _columns(table).keys()):
+            raise BadInput(f"{where} has unknown columns: {', '.join(more)}")
+        for column, kind in _columns(table).items():
+            got = found.get(column, "no such column")
+            if got != kind and (kind, got) not in _WIDER:
+                raise BadInput(f"{where}: column {column}: expected {kind}, got {got}")
 
     def _make(self, table: Table) -> tuple[str, ...]:
         name, columns = self._name(table), ", ".join(f"`{name}` {kind}" for name, kind in _columns(table).items())

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from ..errors import BadInput
-from ..steps import Step, Tables
+from ..errors import BadInput, PipelineError
+from ..functions.steps import Step, Tables
 from ..tables.arrow import Arrow, arrow_schema, conform, empty
 from ..tables.declared import BROKER, OF_PLAN, PARTITION, TABLES
 from ..tables.files import GROUP_ROWS, Place
@@ -50,11 +50,9 @@ class Snapshots(Mapping[str, "DataFrame"]):
 
     @classmethod
     def of(cls, tables: Mapping[str, DataFrame]) -> Snapshots:
-        """The given tables. Raises BadInput for one that is not declared, or if some have keys and others do not."""
+        """The given tables. Raises BadInput if some have keys and others do not."""
         if isinstance(tables, cls):
             return tables
-        if unknown := sorted(tables.keys() - TABLES.keys()):
-            raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
         keyed = {name: tuple(key for key in KEYS if key in frame.columns) for name, frame in tables.items()}
         if len(set(keyed.values())) != 1:
             had = "; ".join(f"{name}: {', '.join(keys) or 'neither'}" for name, keys in keyed.items())
@@ -98,8 +96,11 @@ class Snapshots(Mapping[str, "DataFrame"]):
 
         def work(key: Key, batches: Batches) -> Batches:
             found: Tables = {t.name: empty(t) for t in tables if t in _NEEDED} | gathered(tables, batches)
-            for step in steps:
-                found = {**found, **step.run(found)}
+            try:
+                for step in steps:
+                    found = {**found, **step(found)}
+            except PipelineError as error:
+                raise type(error)(f"snapshot {'/'.join(map(str, key))}: {error}" if key else str(error)) from error
             return result(key, found)
 
         return grouped(self._packed, self._keys, work, columns)
@@ -250,8 +251,8 @@ def read(
 
 
 def _of_path(key: str) -> Column:
-    """From the file's path, since Spark would read a cluster 007 as the number 7. The path is escaped as a URI, the name
-    in it as by Hive."""
+    """From the file's path, since Spark would read a cluster 007 as the number 7. The path is escaped as a URI, the
+    name in it as by Hive."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - as above
 
     name = f.regexp_extract(f.col("_metadata.file_path"), f"/{key}=([^/]*)/", 1)

@@ -38,7 +38,7 @@ def tables_of(names: Iterable[str]) -> list[Table]:
 
 
 def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> dict[str, Arrow]:
-    """The tables of these names that are there, those of plans for `plan`; validated rows by the name without _valid."""
+    """The tables of these names that are there, those of plans for `plan`; validated rows as broker and partition."""
     parts = [
         (table, {"part": plan} if plan is not None and PLAN.name in table.names else {}) for table in tables_of(names)
     ]

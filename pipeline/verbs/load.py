@@ -43,8 +43,8 @@ from .verb import Said, Tables, Told
 class Load:
     """Reads the collected tables, writes `broker_valid` and `partition_valid`, `rejected_rows`, and the loads.
     `consistent`: whether they come from one instant, if known. `notes`: sentences on how the sources were read.
-    `age_max_s`, `window_s`: of samples, as in the stages `validate` and `load`. `taken_at`: of tables that are collected
-    now, which are written, too."""
+    `age_max_s`, `window_s`: of samples, as in the stages `validate` and `load`. `taken_at`: of tables that are
+    collected now, which are written, too."""
 
     dry_run: bool = False
     consistent: bool | None = None

@@ -56,7 +56,7 @@ class Plan:
             if self.pages is not None:
                 from .page import page_of  # noqa: PLC0415 - needed for pages only
 
-                self.pages.write(place, page_of(place, {**given, **found}))
+                self.pages.write(place, page_of(place.cluster, place.snapshot, {**given, **found}))
         return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:

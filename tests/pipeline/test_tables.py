@@ -95,7 +95,7 @@ def test_a_column_that_is_missing_or_null_or_of_another_type_is_named() -> None:
 
 
 def test_tables_of_other_programs_are_conformed() -> None:
-    """Integers are wider, text is a dictionary, times have no zone, a leader is null, and what may be null is absent."""
+    """Integers are wider, text is a dictionary, times have no zone, a leader is null, what may be null is absent."""
     written = pa.table(
         {
             "partition": pa.array([0, 1], pa.int64()),

@@ -17,11 +17,10 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from . import steps
-from .errors import BadInput
-from .stages.arrays import Limits
-from .stages.load import WINDOW_S
-from .stages.requests import (
+from ..errors import BadInput
+from ..stages.arrays import Limits
+from ..stages.load import WINDOW_S
+from ..stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
@@ -33,11 +32,12 @@ from .stages.requests import (
     Request,
     SetFactor,
 )
-from .stages.validate import AGE_MAX_S
-from .stages.waves import WaveSettings
+from ..stages.validate import AGE_MAX_S
+from ..stages.waves import WaveSettings
+from ..tables.arrow import Arrow, conform
+from ..tables.declared import TABLES
+from . import steps
 from .steps import Step
-from .tables.arrow import Arrow, conform
-from .tables.declared import TABLES
 
 Frames: TypeAlias = Mapping[str, Any]
 """Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
@@ -130,9 +130,10 @@ def waves(tables: Frames, settings: WaveSettings | None = None) -> Frames:
 
 
 def _then(tables: Frames, step: Step) -> Frames:
+    step.check(tables.keys())
     if all(isinstance(table, pa.Table) for table in tables.values()):
         return _on_arrow(tables, step)
-    from .spark.frames import Snapshots  # noqa: PLC0415 - only Spark's users have PySpark
+    from ..spark.frames import Snapshots  # noqa: PLC0415 - only Spark's users have PySpark
 
     return Snapshots.of(tables).then(step)
 
@@ -146,14 +147,16 @@ def _on_arrow(tables: Frames, step: Step) -> dict[str, Arrow]:
         raise BadInput("expected the columns cluster and snapshot in all tables, or in none")
     keys = next(iter(keyed.values()), ())
     if not keys:
-        return {**tables, **step.run(dict(tables))}
+        return {**tables, **step(dict(tables))}
     snapshots: dict[tuple[str, ...], dict[str, Arrow]] = {}
     for name, table in tables.items():
         for values, rows in _by_snapshot(table, keys):
             snapshots.setdefault(values, {})[name] = rows
     found: dict[str, list[Arrow]] = {}
-    for values, given in sorted(snapshots.items()):
-        for name, rows in {**given, **step.run(given)}.items():
+    none = {name: table.slice(0, 0).drop_columns(list(keys)) for name, table in tables.items()}
+    for values, there in sorted(snapshots.items()):
+        given = {**none, **there}
+        for name, rows in {**given, **step(given)}.items():
             found.setdefault(name, []).append(_with(conform(TABLES[name], rows, name), keys, values))
     return {name: pa.concat_tables(some) for name, some in found.items()}
 
