@@ -24,7 +24,7 @@ from ..tables.listed import Listed
 from ..tables.location import PARQUET, Location
 from ..tables.schema import Table
 from .failing import failing
-from .frames import KEYS
+from .packed import KEYS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

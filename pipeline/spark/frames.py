@@ -4,38 +4,32 @@
   snapshot only. All rows of a snapshot go to one worker, which calls the same functions as the local engine.
 * Nothing is computed before the user's own action. Several steps are one pass over the rows, but each table that is
   read is a pass of its own: `persist` keeps the result for several.
-* The rows of all tables are one frame with a column per table, of which one is not null. It is sorted by its keys, and
-  a worker cuts it where they change (`mapInArrow`), since PySpark 3.5 has no `applyInArrow` for groups.
+* Tables below a location are read by the workers, so that their rows do not pass through the JVM, which would cost ten
+  times as much as a plan (docs/decisions/0092).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from ..errors import BadInput, PipelineError
 from ..functions.steps import Step, Tables
-from ..tables.arrow import Arrow, arrow_schema, conform, empty
+from ..tables.arrow import conform, empty
 from ..tables.declared import BROKER, OF_PLAN, PARTITION, TABLES
-from ..tables.files import GROUP_ROWS, Place
+from ..tables.files import Place, find_places
 from ..tables.location import location
-from ..tables.schema import Table
-from ..tables.whole import COLLECTED, tables_of, write_tables
-from .failing import failing, reason
+from ..tables.whole import COLLECTED, read_tables, tables_of, write_tables
+from .failing import failing
+from .packed import KEYS, Batches, Key, columns, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-Batches: TypeAlias = Iterator[Any]
-Key: TypeAlias = tuple[str | None, ...]
-Work: TypeAlias = Callable[[Key, Batches], Batches]
-"""From a key and the batches of its rows to batches of the result."""
+Reads: TypeAlias = Callable[[Key, Batches], Tables]
 
-KEYS: Final = ("cluster", "snapshot")
 _NEEDED: Final = (BROKER, PARTITION, *OF_PLAN)
 """Tables that exist where they have no rows."""
 
@@ -44,9 +38,19 @@ class Snapshots(Mapping[str, "DataFrame"]):
     """The tables by name. `persist` and `unpersist` are as those of a DataFrame, for all tables together."""
 
     def __init__(
-        self, packed: DataFrame, keys: Sequence[str], names: Sequence[str], steps: Sequence[Step] = ()
+        self,
+        frame: DataFrame,
+        keys: Sequence[str],
+        names: Sequence[str],
+        reads: Reads | None = None,
+        *,
+        is_spread: bool = False,
     ) -> None:
-        self._packed, self._keys, self._names, self._steps = packed, tuple(keys), tuple(names), tuple(steps)
+        """`frame`: the rows of all tables. With `reads` a row per snapshot, of which it reads the tables in a worker.
+        `is_spread`: the rows of a snapshot are in one partition, one after the other."""
+        self._frame, self._keys, self._names, self._is_spread = frame, tuple(keys), tuple(names), is_spread
+        self._reads = reads
+        self._steps: tuple[Step, ...] = ()
 
     @classmethod
     def of(cls, tables: Mapping[str, DataFrame]) -> Snapshots:
@@ -63,21 +67,22 @@ class Snapshots(Mapping[str, "DataFrame"]):
     def then(self, step: Step) -> Snapshots:
         """The tables after one more step."""
         names = dict.fromkeys((*self._names, *(table.key for table in step.makes)))
-        return Snapshots(self._packed, self._keys, tuple(names), (*self._steps, step))
+        found = Snapshots(self._frame, self._keys, tuple(names), self._reads or _gathers(self._names))
+        found._is_spread, found._steps = self._is_spread, (*self._steps, step)
+        return found
 
     def persist(self) -> Snapshots:
         """The same tables, computed once at the first action and kept in the memory and on the disks of the workers."""
-        return Snapshots(self._computed().persist(), self._keys, self._names)
+        return Snapshots(self._rows().persist(), self._keys, self._names, is_spread=True)
 
     def unpersist(self) -> None:
         """Forget what `persist` has kept."""
-        self._packed.unpersist()
+        self._frame.unpersist()
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._names:
             raise KeyError(name)
-        frame = self._computed()
-        return frame.where(f"`{name}` IS NOT NULL").select(*self._keys, f"`{name}`.*")
+        return self._rows().where(f"`{name}` IS NOT NULL").select(*self._keys, f"`{name}`.*")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -92,22 +97,24 @@ class Snapshots(Mapping[str, "DataFrame"]):
 
     def each(self, result: Callable[[Key, Tables], Batches], columns: str) -> DataFrame:
         """What a worker makes of the tables of each snapshot, by its key. `columns`: of the batches."""
-        tables, steps = [TABLES[name] for name in self._names], self._steps
+        reads, steps = self._reads or _gathers(self._names), self._steps
 
         def work(key: Key, batches: Batches) -> Batches:
-            found: Tables = {t.name: empty(t) for t in tables if t in _NEEDED} | gathered(tables, batches)
             try:
+                found = reads(key, batches)
                 for step in steps:
                     found = {**found, **step(found)}
             except PipelineError as error:
                 raise type(error)(f"snapshot {'/'.join(map(str, key))}: {error}" if key else str(error)) from error
             return result(key, found)
 
-        return grouped(self._packed, self._keys, work, columns)
+        frame = self._frame if self._is_spread else spread(self._frame, self._keys)
+        return grouped(frame, self._keys, work, columns)
 
-    def _computed(self) -> DataFrame:
-        if not self._steps:
-            return self._packed
+    def _rows(self) -> DataFrame:
+        """A frame with a column per table."""
+        if self._reads is None:
+            return self._frame
         keys, tables = self._keys, [TABLES[name] for name in self._names]
 
         def rows(key: Key, found: Tables) -> Batches:
@@ -118,160 +125,49 @@ class Snapshots(Mapping[str, "DataFrame"]):
         return self.each(rows, columns(keys, tables))
 
 
-# --- one frame of all tables
-
-
-def pack(table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Rows of a table as rows with one column of its name."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - this module can be imported without PySpark
-
-    declared = [name for name in table.names if name in frame.columns]
-    return frame.select(*keys, f.struct(*declared).alias(table.name))
-
-
-def packed(frames: Sequence[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-
-
-def grouped(frame: DataFrame, keys: Sequence[str], work: Work, columns: str, tasks: int | None = None) -> DataFrame:
-    """What `work` makes of the rows of each key, in a worker. `columns`: of the result, as Spark writes them."""
-    if not keys:
-        return frame.repartition(1).mapInArrow(lambda batches: work((), batches), columns)
-    count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    spread = frame.repartition(count, *keys).sortWithinPartitions(*keys)
-    return spread.mapInArrow(lambda batches: _each(work, by_key(batches, keys)), columns)
-
-
-def _each(work: Work, groups: Iterator[tuple[Key, list[Any]]]) -> Batches:
-    for key, some in groups:
-        yield from work(key, iter(some))
-
-
-def by_key(batches: Batches, keys: Sequence[str]) -> Iterator[tuple[Key, list[Any]]]:
-    """The batches of each key, of rows that are sorted by it."""
-    last: Key | None = None
-    some: list[Any] = []
-    for batch in batches:
-        for start, end in _cuts(batch, keys):
-            key = tuple(batch.column(name)[start].as_py() for name in keys)
-            if some and key != last:
-                yield last or (), some
-                some = []
-            last = key
-            some.append(batch.slice(start, end - start))
-    if some:
-        yield last or (), some
-
-
-def _cuts(batch: Any, keys: Sequence[str]) -> Iterator[tuple[int, int]]:
-    changes = np.zeros(batch.num_rows, np.bool_)
-    changes[:1] = True
-    for name in keys:
-        codes = batch.column(name).dictionary_encode().indices.fill_null(-1).to_numpy()
-        changes[1:] |= codes[1:] != codes[:-1]
-    starts = np.nonzero(changes)[0].tolist()
-    return zip(starts, [*starts[1:], batch.num_rows], strict=True)
-
-
-def gathered(tables: Sequence[Table], batches: Batches) -> dict[str, Arrow]:
-    """The tables that have rows, by name."""
-    found: dict[str, list[Any]] = {}
-    for batch in batches:
-        for table in tables:
-            if table.name in batch.schema.names:
-                column = batch.column(table.name)
-                rows = column.filter(column.is_valid())
-                found.setdefault(table.name, []).extend([pa.RecordBatch.from_struct_array(rows)] if len(rows) else [])
-    return {name: pa.Table.from_batches(some) for name, some in found.items() if some}
-
-
-# --- what comes out of a worker
-
-
-def schema(texts: Sequence[str], tables: Sequence[Table]) -> Any:
-    """Of a frame with these columns of text and a column per table."""
-    return pa.schema([*((name, pa.string()) for name in texts), *((t.name, _struct(t)) for t in tables)])
-
-
-def columns(texts: Sequence[str], tables: Sequence[Table]) -> str:
-    """The same as Spark writes it."""
-    structs = (f"`{t.name}` struct<{', '.join(f'`{c}`: {k}' for c, k, _ in t.columns)}>" for t in tables)
-    return ", ".join((*(f"{name} string" for name in texts), *structs))
-
-
-def rows_of(of: Any, same: Mapping[str, str | None], table: Table, rows: Arrow) -> Batches:
-    """Rows of a table as batches of that schema. `same`: the texts of all of them."""
-    for batch in rows.combine_chunks().to_batches(max_chunksize=GROUP_ROWS):
-        column = pa.StructArray.from_arrays(batch.columns, fields=list(_struct(table)))
-        yield batch_of(of, batch.num_rows, same, {table.name: column})
-
-
-def batch_of(of: Any, count: int, same: Mapping[str, str | None], more: Mapping[str, Any] | None = None) -> Any:
-    """A batch of that schema; columns that are not given are null."""
-    made = {name: pa.repeat(pa.scalar(value, pa.string()), count) for name, value in same.items()} | dict(more or {})
-    arrays = [made[field.name] if field.name in made else pa.nulls(count, field.type) for field in of]
-    return pa.RecordBatch.from_arrays(arrays, schema=of)
-
-
-def _struct(table: Table) -> Any:
-    return pa.struct([field.with_nullable(True) for field in arrow_schema(table)])  # noqa: FBT003 - pyarrow's own
-
-
-def frame_of(spark: SparkSession, table: Table, rows: Arrow, same: Mapping[str, str]) -> DataFrame:
-    """Rows of this process as a frame, with more columns of text. They travel with the code of a task, since PySpark
-    3.5 makes no frame from an Arrow table."""
-    given = rows
-    for name, value in same.items():
-        given = given.append_column(name, pa.repeat(value, rows.num_rows))
-    kinds = [*((name, kind) for name, kind, _ in table.columns), *((name, "string") for name in same)]
-    batches = given.combine_chunks().to_batches(max_chunksize=GROUP_ROWS)
-    return spark.range(1, numPartitions=1).mapInArrow(
-        lambda _: iter(batches), ", ".join(f"`{name}` {kind}" for name, kind in kinds)
-    )
-
-
-# --- files
+def _gathers(names: Sequence[str]) -> Reads:
+    """The tables of a snapshot from its rows."""
+    tables = [TABLES[name] for name in names]
+    none = {table.name: empty(table) for table in tables if table in _NEEDED}
+    return lambda _, batches: none | gathered(tables, batches)
 
 
 def read(
-    spark: SparkSession, root: str, names: Sequence[str] = tuple(table.name for table in COLLECTED)
-) -> dict[str, DataFrame]:
-    """The tables below `root`, a location that Spark reads, of all clusters and snapshots: each with its columns
-    `cluster` and `snapshot`, as text. Tables that are not there are left out. Lazy."""
-    found = {}
-    for table in tables_of(names):
-        try:
-            frame = spark.read.option("mergeSchema", "true").parquet(f"{root.rstrip('/')}/{table.name}")
-        except Exception as error:
-            if "PATH_NOT_FOUND" in str(error):
-                continue
-            raise BadInput(f"{root}: table {table.name}: {reason(error)}") from error
-        found[table.key] = frame.drop(*KEYS).select(*map(_of_path, KEYS), "*")
-    return found
-
-
-def _of_path(key: str) -> Column:
-    """From the file's path, since Spark would read a cluster 007 as the number 7. The path is escaped as a URI, the
-    name in it as by Hive."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - as above
-
-    name = f.regexp_extract(f.col("_metadata.file_path"), f"/{key}=([^/]*)/", 1)
-    for _ in range(2):
-        name = f.url_decode(f.regexp_replace(name, "\\+", "%2B"))  # it takes + for a space
-    return name.alias(key)
+    spark: SparkSession,
+    root: str,
+    names: Sequence[str] = tuple(table.name for table in COLLECTED),
+    *,
+    snapshot: str | None = None,
+    plan: str | None = None,
+) -> Snapshots:
+    """The tables below `root` of every cluster's snapshot of this name, by default of its newest one. `root`: a folder
+    that all workers have, or a location of pyarrow such as s3://bucket/tables; the driver lists it, the workers read
+    it. `names`, `plan`: as of `kedge.pipeline.local.read`. Raises NotFound if there is none."""
+    at, tables = location(root).absolute(), tables_of(names)
+    places = [(place.cluster, place.snapshot) for place in find_places(at, PARTITION, snapshot)]
+    frame = spark.createDataFrame(places, "cluster string, snapshot string").repartition(tasks_of(len(places)))
+    there = [table for table in tables if at.is_there(table.name)]
+    wanted = [table.name for table in there]
+    return Snapshots(
+        frame,
+        KEYS,
+        [table.key for table in there],
+        lambda key, _: read_tables(Place(at, *map(str, key)), wanted, plan),
+        is_spread=True,
+    )
 
 
 def write(tables: Mapping[str, DataFrame], root: str) -> None:
-    """The tables are below `root`, where the commands read them: a folder that all workers have, or a location of
-    pyarrow such as s3://bucket/tables. Each snapshot is written by a worker. Validated rows are kept apart from those
-    collected, which are not replaced. Raises BadInput for tables without the columns cluster and snapshot, and
-    EngineFailed if the job fails: what was written stays, and doing it again writes the same."""
-    given, place = Snapshots.of(tables), location(root).absolute()
+    """The tables are below `root`, a location as for `read`, where the commands read them. A worker writes a snapshot.
+    Validated rows are kept apart from those collected, which are not replaced. Raises BadInput for tables
+    without the columns cluster and snapshot, and EngineFailed if the job fails: what was written stays, and doing it
+    again writes the same."""
+    given, at = Snapshots.of(tables), location(root).absolute()
     if given.keys_of_rows != KEYS:
-        raise BadInput("expected tables with the columns cluster and snapshot, got none with both")
+        raise BadInput("expected tables with the columns cluster and snapshot")
 
     def kept(key: Key, found: Tables) -> Batches:
-        write_tables(Place(place, *map(str, key)), found)
+        write_tables(Place(at, *map(str, key)), found)
         yield pa.RecordBatch.from_pylist([{"snapshots": 1}], schema=pa.schema([("snapshots", pa.int32())]))
 
     with failing():

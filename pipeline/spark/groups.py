@@ -29,8 +29,22 @@ from ..verbs.kept import Given, Kept
 from ..verbs.verb import Said, Verb
 from .catalog import Catalog, Key, condition
 from .failing import failing
-from .frames import KEYS, Batches, batch_of, columns, frame_of, gathered, grouped, pack, packed, rows_of, schema
-from .verbs import result, said_of, tasks
+from .packed import (
+    KEYS,
+    Batches,
+    batch_of,
+    columns,
+    frame_of,
+    gathered,
+    grouped,
+    pack,
+    packed,
+    rows_of,
+    schema,
+    spread,
+    tasks_of,
+)
+from .verbs import result, said_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,14 +67,15 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
     named = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
     with failing():
         work = _work(verb, catalog.root)
-        done = grouped(packed([named, *read]), KEYS, work, _COLUMNS, tasks(len(places))).localCheckpoint()
-        rows = done.where("changes IS NOT NULL").select(*_SAID).collect()
+        rows = spread(packed([named, *read]), KEYS, tasks_of(len(places)))
+        done = grouped(rows, KEYS, work, _COLUMNS).localCheckpoint()
+        reports = done.where("changes IS NOT NULL").select(*_SAID).collect()
     changes: Changes = {}
-    for row in rows:
+    for row in reports:
         for name, part, has_rows in json.loads(row["changes"]):
             changes.setdefault(name, {})[row["cluster"], row["snapshot"], part] = has_rows
     write(catalog, changes, lambda table: done.where(f.col(table.name).isNotNull()).select(*KEYS, f"{table.name}.*"))
-    said = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in rows}
+    said = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in reports}
     return [(place, said[place.cluster, place.snapshot]) for place in places]
 
 

@@ -42,12 +42,14 @@ def _names(text: str | tuple[str, ...]) -> tuple[str, ...]:
 class Table:
     """A declared table. `columns` is given as text: `name type` of each, with `?` after the type if a value may be
     null. `order`: the columns by which rows are sorted in a file, which are its key if it has one. `defaults`: the
-    values of columns that are absent or null in a table from outside, although they are not null here."""
+    values of columns that are absent or null in a table from outside, although they are not null here. `about`: what a
+    row is, and what its columns mean where their names do not say it, for docs/tables.md."""
 
     name: str
     columns: tuple[Column, ...] = attrs.field(converter=_columns)
     order: tuple[str, ...] = attrs.field(default="", converter=_names)
     defaults: Mapping[str, object] = attrs.field(factory=dict, eq=False)
+    about: str = attrs.field(default="", eq=False)
 
     @property
     def names(self) -> tuple[str, ...]:
