@@ -120,9 +120,10 @@ PLAN: Final = Table(
     "size_max_mean_before double?, size_max_mean_after double?, leaders_max_mean_before double, "
     "leaders_max_mean_after double, settings map<string,string>, snapshot_sha256 string",
     order="plan",
-    about="A plan. `bytes_bound` is what any plan for the request has to copy. `copied_unsized` counts copied partitions "
-    "of unknown size, `partitions_unsized` those of the whole snapshot. `size_max_mean_before` is the fullest broker to "
-    "the mean. `settings` has values as JSON. `snapshot_sha256` is of the snapshot that the plan was made from.",
+    about="A plan. `bytes_bound` is what any plan for the request has to copy. `copied_unsized` counts copied "
+    "partitions of unknown size, `partitions_unsized` those of the whole snapshot. `size_max_mean_before` is the fullest "
+    "broker to the mean. `settings` has values as JSON. `snapshot_sha256` is of the snapshot that the plan was made "
+    "from.",
 )
 PLAN_MOVE: Final = Table(
     "plan_move",
