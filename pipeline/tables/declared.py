@@ -121,9 +121,9 @@ PLAN: Final = Table(
     "leaders_max_mean_after double, settings map<string,string>, snapshot_sha256 string",
     order="plan",
     about="A plan. `bytes_bound` is what any plan for the request has to copy. `copied_unsized` counts copied "
-    "partitions of unknown size, `partitions_unsized` those of the whole snapshot. `size_max_mean_before` is the fullest "
-    "broker to the mean. `settings` has values as JSON. `snapshot_sha256` is of the snapshot that the plan was made "
-    "from.",
+    "partitions of unknown size, `partitions_unsized` those of the whole snapshot. `size_max_mean_before` is the "
+    "fullest broker to the mean. `settings` has values as JSON. `snapshot_sha256` is of the snapshot that the plan "
+    "was made from.",
 )
 PLAN_MOVE: Final = Table(
     "plan_move",
