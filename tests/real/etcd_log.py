@@ -46,11 +46,12 @@ class EtcdLog:
         for url in list(self._urls):
             try:
                 found = self._deleted_replicas(url)
-                self._answered_s = time.monotonic()
-                return found
             except (OSError, HTTPException, ValueError) as failure:  # of a node that is down, cut off, or dies now
                 failures.append(failure)
                 self._urls.append(self._urls.pop(0))
+            else:
+                self._answered_s = time.monotonic()
+                return found
         if time.monotonic() - self._answered_s > _SILENT_S:
             raise failures[-1]
         return []
