@@ -298,8 +298,8 @@ class Cluster(Parts):
     def settled(self, targets: Mapping[TopicPartition, Sequence[int]]) -> bool:
         """Whether each partition has just these replicas and does not move, as the active controller knows it."""
         self.look()
-        found = [(self.committed.partitions[tp], tuple(target)) for tp, target in targets.items()]
-        return all(partition.replicas == target and partition.move is None for partition, target in found)
+        found = [(self.committed.partitions.get(tp), tuple(target)) for tp, target in targets.items()]
+        return all(one is not None and one.replicas == target and one.move is None for one, target in found)
 
     def until_settled(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
         """Each partition has just these replicas, and does not move."""

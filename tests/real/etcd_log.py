@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 import urllib.request
 from http.client import HTTPException
 from itertools import groupby
@@ -23,6 +24,8 @@ from tests.real.writes import Deleted, Transaction, Write, Written
 _ALL: Final = base64.b64encode(b"\0").decode()
 _READ_S: Final = 20.0
 _ASK_S: Final = 2.0
+_SILENT_S: Final = 20.0
+"""A cluster of three elects in a few seconds."""
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -33,18 +36,25 @@ class EtcdLog:
         self._urls = [f"http://{server.address}" for server in servers]
         self._root = root
         self._seen = 0
+        self._answered_s = time.monotonic()
 
     def new(self) -> list[Transaction]:
         """What was written since the last call, as the first says that answers; that one is asked first from then
-        on. Raises what the last one raises if none does."""
+        on. Nothing if none does, as while they elect: a later call has it. Raises what the last one raises if none has
+        answered for long."""
         failures: list[Exception] = []
         for url in list(self._urls):
             try:
-                return self._deleted_replicas(url)
+                found = self._deleted_replicas(url)
             except (OSError, HTTPException, ValueError) as failure:  # of a node that is down, cut off, or dies now
                 failures.append(failure)
                 self._urls.append(self._urls.pop(0))
-        raise failures[-1]
+            else:
+                self._answered_s = time.monotonic()
+                return found
+        if time.monotonic() - self._answered_s > _SILENT_S:
+            raise failures[-1]
+        return []
 
     def _deleted_replicas(self, url: str) -> list[Transaction]:
         """Every revision wrote some key, so the watch ends at the present one."""

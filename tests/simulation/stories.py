@@ -64,10 +64,11 @@ def expansion(rig: Rig) -> None:
 
 
 def _expanded(rig: Rig) -> None:
+    """A broker that heard late of its partition may have left the ISR, and is at its end now."""
     assert rig.partition(ORDERS).replicas == BEFORE
     for number, replicas in ((1, (4, 5, 6)), (2, (6, 5, 4))):
         added = rig.partition(TopicPartition("orders", number))
-        assert (added.replicas, added.isr, added.leader) == (replicas, replicas, replicas[0])
+        assert (added.replicas, set(added.isr), added.leader) == (replicas, set(replicas), replicas[0])
 
 
 def bounce(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,8 @@ def interrupt(frame: FrameType, event: str, _: Any) -> None:
 def interrupted(store: MetadataStore) -> MetadataStore:
     """It holds an ephemeral key."""
     store.commit([Put("/here", b"", ABSENT, ephemeral=True)], timeout_s=CALL_S)
+    gc.collect()
+    gc.disable()  # an old call of gRPC that is collected below would take the interrupt
     traced = sys.gettrace()
     sys.settrace(interrupt)
     try:
@@ -35,6 +38,7 @@ def interrupted(store: MetadataStore) -> MetadataStore:
             store.get_many(["/a", "/b"], timeout_s=CALL_S)
     finally:
         sys.settrace(traced)
+        gc.enable()
     return store
 
 
