@@ -34,7 +34,7 @@ from .stages.snapshots import check_same
 from .tables.arrow import Arrow
 from .tables.declared import PARTITION
 from .tables.files import Place, find_place
-from .tables.whole import COLLECTED, read_tables, write_tables
+from .tables.whole import COLLECTED_NAMES, read_tables, write_tables
 from .verbs.page import page_of
 
 __all__ = [
@@ -58,7 +58,7 @@ __all__ = [
 
 def read(
     root: str | Path,
-    names: Iterable[str] = tuple(table.name for table in COLLECTED),
+    names: Iterable[str] = COLLECTED_NAMES,
     *,
     cluster: str | None = None,
     snapshot: str | None = None,

@@ -30,7 +30,7 @@ def main(source: str, result: str, brokers: str, kind: str = "parquet") -> None:
     spark = SparkSession.builder.getOrCreate()
     silver = kp.compute_load(kp.validate(raw(spark, source)))
     drained = kp.drain(kp.check(silver), [int(broker) for broker in brokers.split(",")])
-    moves = kp.waves(drained, WaveSettings(throttle_bps=50e6)).persist()
+    moves = kp.persist(kp.waves(drained, WaveSettings(throttle_bps=50e6)))
     for name in KEPT:
         rows = moves[name].write.format(kind).mode("overwrite").partitionBy("cluster", "snapshot")
         if result.startswith("catalog:"):

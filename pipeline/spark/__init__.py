@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..functions.planning import validate as validate
     from ..functions.planning import waves as waves
     from .frames import Snapshots as Snapshots
+    from .frames import persist as persist
     from .frames import read as read
     from .frames import write as write
     from .source import KedgeJournal as KedgeJournal
@@ -42,7 +43,7 @@ _FUNCTIONS: Final = (
 )
 _LATE: Final = {
     **dict.fromkeys(_FUNCTIONS, "..functions.planning"),
-    **dict.fromkeys(("Snapshots", "read", "write"), ".frames"),
+    **dict.fromkeys(("Snapshots", "persist", "read", "write"), ".frames"),
     "KedgeJournal": ".source",
     "results": ".verbs",
 }

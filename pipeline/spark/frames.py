@@ -21,7 +21,7 @@ from ..tables.arrow import conform, empty
 from ..tables.declared import BROKER, OF_PLAN, PARTITION, TABLES
 from ..tables.files import Place, find_places
 from ..tables.location import location
-from ..tables.whole import COLLECTED, read_tables, tables_of, write_tables
+from ..tables.whole import COLLECTED_NAMES, read_tables, tables_of, write_tables
 from .failing import failing
 from .packed import KEYS, Batches, Key, columns, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 
@@ -72,7 +72,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
         return found
 
     def persist(self) -> Snapshots:
-        """The same tables, computed once at the first action and kept in the memory and on the disks of the workers."""
+        """As the function."""
         return Snapshots(self._rows().persist(), self._keys, self._names, is_spread=True)
 
     def unpersist(self) -> None:
@@ -135,7 +135,7 @@ def _gathers(names: Sequence[str]) -> Reads:
 def read(
     spark: SparkSession,
     root: str,
-    names: Sequence[str] = tuple(table.name for table in COLLECTED),
+    names: Sequence[str] = COLLECTED_NAMES,
     *,
     snapshot: str | None = None,
     plan: str | None = None,
@@ -155,6 +155,12 @@ def read(
         lambda key, _: read_tables(Place(at, *map(str, key)), wanted, plan),
         is_spread=True,
     )
+
+
+def persist(tables: Mapping[str, DataFrame]) -> Snapshots:
+    """The same tables, computed once at the first action and kept in the memory and on the disks of the workers until
+    `unpersist` is called: for several tables of a result, each of which would be a pass of its own."""
+    return Snapshots.of(tables).persist()
 
 
 def write(tables: Mapping[str, DataFrame], root: str) -> None:

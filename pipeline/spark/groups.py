@@ -133,8 +133,9 @@ def _work(verb: Verb, root: Location) -> Callable[..., Batches]:
     wanted = list({one.table.name: one.table for one in _wanted(verb)}.values())
 
     def work(key: Sequence[str], batches: Batches) -> Batches:
-        same: dict[str, str | None] = dict(zip(KEYS, key, strict=True))
-        kept = Kept.over(Given(root, *key, gathered(wanted, batches)))
+        cluster, snapshot = key
+        same: dict[str, str | None] = {"cluster": cluster, "snapshot": snapshot}
+        kept = Kept.over(Given(root, cluster, snapshot, gathered(wanted, batches)))
         said = said_of(verb, kept)
         changes = list(kept.changes()) if "said" in said else []
         listed = [(table.name, part, rows is not None and rows.num_rows > 0) for table, part, rows in changes]

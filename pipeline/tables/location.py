@@ -132,7 +132,8 @@ class Location:
         times = [info.mtime for info in found if info.mtime is not None]
         if not times:
             raise NotFound(f"{self.where(path)}: the folder has no files")
-        return max(times).astimezone(UTC)
+        newest: datetime = max(times).astimezone(UTC)
+        return newest
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Any]:

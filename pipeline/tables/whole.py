@@ -25,6 +25,7 @@ from .files import Place
 from .schema import Table
 
 COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *SAMPLES)
+COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
 _ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
 """Tables that say that something exists are written after what they stand for."""
 

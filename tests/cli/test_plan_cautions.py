@@ -53,7 +53,10 @@ def with_sizes(tables: Path, **columns: Any) -> None:
 def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
     place = Place(collected, "east", "1")
     assert said("validate", collected)[1]["notes"] == []  # no capacity is known either
-    rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER_VALID).to_pylist()]
+    rows = [
+        {**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9}
+        for row in place.read(BROKER_VALID).to_pylist()
+    ]
     place.write(BROKER_VALID, from_rows(BROKER_VALID, [list(row.values()) for row in rows]))
     notes = [
         "the size of 6 partitions is not known: disks were checked without them",

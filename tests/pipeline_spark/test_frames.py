@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,10 @@ def rows_of(frame: Any, cluster: str) -> list[str]:
 
 def texts(rows: Iterable[dict[str, Any]]) -> list[str]:
     """To compare by: without keys, and with values that Spark returns otherwise in one form."""
-    same = {"settings": lambda value: sorted(dict(value).items()), "ts": lambda value: value.replace(tzinfo=None)}
+    same: dict[str, Callable[[Any], object]] = {
+        "settings": lambda value: sorted(dict(value).items()),
+        "ts": lambda value: value.replace(tzinfo=None),
+    }
     return sorted(
         repr({name: same.get(name, repr)(value) for name, value in row.items() if name not in KEYS}) for row in rows
     )
@@ -51,7 +54,7 @@ def test_a_fleet_in_frames_gives_the_tables_of_the_local_engine(spark: SparkSess
         local.write(tables, tmp_path, cluster=cluster, snapshot=SNAPSHOT)
     raw = kp.read(spark, str(tmp_path))
     given_names = {*raw}
-    found = planned(kp, raw).persist()
+    found = kp.persist(planned(kp, raw))
     kp.write(found, str(tmp_path))
     for cluster, tables in fleet.items():
         expected = planned(local, tables)
