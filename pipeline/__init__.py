@@ -7,26 +7,30 @@ Rules
 * Decisions are made in `kedge.pipeline.kernel`, on arrays of numbers, without files, clock or randomness: the same
   input gives the same bytes.
 * `journal`: journals as typed rows. `audit`: the rules that they keep. `progress`: moves, stuck moves, learned rates.
-* The local engine calls these functions in its process; `kedge.pipeline.spark` calls the same functions on Spark. Only
-  `kedge.pipeline.spark` starts a JVM, and no module depends on the controller's runtime.
+* `local` calls the stages on Arrow tables in this process, `spark` on DataFrames. Only `spark` starts a JVM, and no
+  module depends on the controller's runtime.
 
-Public are the names here, and those of `kedge.pipeline.audit`, `progress`, `spark` and `submit`. The first need the
-extra `pipeline`, and are imported at the first access to one of them.
+Public are the names here, and those of `kedge.pipeline.local`, `spark`, `audit`, `progress` and `submit`. The first
+need the extra `pipeline`, and are imported at the first access to one of them.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .names import *  # noqa: F403 - for type checkers only
     from .names import __all__ as __all__
 
+_MODULES: Final = ("local", "spark")
+
 
 def __getattr__(name: str) -> object:
     if name != "__all__" and name.startswith("_"):
         raise AttributeError(f"module 'kedge.pipeline' has no attribute {name!r}")
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
     names = import_module(".names", __name__)
     if name != "__all__" and name not in names.__all__:
         raise AttributeError(f"module 'kedge.pipeline' has no attribute {name!r}")

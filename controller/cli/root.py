@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
@@ -16,6 +17,7 @@ from .tree import ROOT, Rows
 
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
+_OWN_FAILURE: Final = 3  # so that no scheduler takes a traceback for findings
 
 
 class _BadUsage(click.ClickException):
@@ -70,7 +72,7 @@ def kedge() -> None:
 
     `kedge demo` shows what a controller does, and `kedge serve` runs a cluster to try the other commands on.
     `kedge COMMAND --help` describes a command. Exit code: 0 done; 1 not done, or findings; 2 the options or the input
-    cannot be used.
+    cannot be used; 3 a failure of Kedge itself, with its traceback.
     """
 
 
@@ -80,9 +82,13 @@ def run() -> None:
             # A character that the terminal's encoding lacks is shown escaped; it must not end the command.
             stream.reconfigure(errors="backslashreplace")
     try:
-        kedge(prog_name="kedge")
-    except OSError as error:
-        _stdout_is_full(error)
+        try:
+            kedge(prog_name="kedge")
+        except OSError as error:
+            _stdout_is_full(error)
+    except Exception:  # noqa: BLE001 - whatever it is, it is ours
+        traceback.print_exc()
+        sys.exit(_OWN_FAILURE)
 
 
 def _stdout_is_full(error: OSError) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Final
 
 import attrs
@@ -75,11 +76,19 @@ class Landing:
             elif not name.startswith(_HIDDEN):
                 skipped.append(root.where(below))
 
+    def _folder(self, place: Place) -> tuple[Location, str]:
+        root, segments = self._parts
+        return root, "/".join(segments).format(cluster=place.cluster, snapshot=place.snapshot)
+
+    def taken_at(self, place: Place) -> datetime:
+        """When the last file of a cluster and snapshot was written."""
+        root, folder = self._folder(place)
+        return root.modified(folder)
+
     def read(self, place: Place, of: Of) -> Gathered:
         """The rows of the files of a cluster and snapshot. Raises BadInput for a file of no known kind, and unless
         there is exactly one map or tree."""
-        root, segments = self._parts
-        folder = "/".join(segments).format(cluster=place.cluster, snapshot=place.snapshot)
+        root, folder = self._folder(place)
         given: dict[str, list[Source]] = {}
         for name in root.names(folder):
             if name.startswith(_HIDDEN):

@@ -100,14 +100,15 @@ def _partitions(
     for name, found in zip(names, reader.topics(names, [topics[name] for name in names]), strict=True):
         if isinstance(found, BadValue) or not is_topic(name):
             reason = str(found) if isinstance(found, BadValue) else "the key's name is no valid topic name"
-            into.rejects.add(source, None, _text(keys.topic(name), topics[name]), reason)
+            into.rejects.add(source, None, _text(keys.topic(name), topics[name]), reason, topic=name)
             continue
         said = reader.states([states.pop((name, p), None) for p in range(len(found.assignments))])
         for number, replicas in enumerate(found.assignments):
             try:
                 partition = said.partition(number, name, number, replicas, 0)
             except BadValue as error:
-                into.rejects.add(source, None, keys.state(name, number), str(error))
+                row = {"key": keys.state(name, number), "topic": name, "partition": number, "replicas": list(replicas)}
+                into.rejects.add(source, None, row, str(error))
                 continue
             into.partitions.append(_row(partition, found, retention.get(name)))
     for name, number in sorted(states):

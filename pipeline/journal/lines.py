@@ -24,7 +24,8 @@ FILE_GONE: Final = "file gone"
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
-_TS_MS_MAX: Final = 253_402_300_799_999  # the end of the year 9999, the limit of Spark's timestamps
+_TS_MS_MIN: Final = -62_135_596_800_000  # the years 1 to 9999, the limits of Spark's and Python's times
+_TS_MS_MAX: Final = 253_402_300_799_999
 
 
 class Event(NamedTuple):
@@ -85,7 +86,7 @@ KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     "seq": (_Whole(0, _LONG_MAX), "a number from 0 to 2^63-1"),
     "row": (_COUNT, "a number from 0 to 2^31-1"),
     "rows": (_COUNT, "a number from 0 to 2^31-1"),
-    "ts": (_Whole(-_TS_MS_MAX, _TS_MS_MAX), "milliseconds of a date up to the year 9999"),
+    "ts": (_Whole(_TS_MS_MIN, _TS_MS_MAX), "milliseconds of a date of the years 1 to 9999"),
     "event": (_is_text, "text"),
     "topic": (_is_text, "text"),
     "topic_id": (_is_text, "text"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +43,7 @@ def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
     """Write audit_violation, audit_gap and rejected_rows, of audits by cluster."""
     write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
     write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
-    write(folder, REJECTED_ROWS, [one for audit in found.values() for one in audit.rejected_rows])
+    write(folder, REJECTED_ROWS, _rejected(one for audit in found.values() for one in audit.rejected_rows))
 
 
 def write_batch(found: Mapping[str, Sequence[Violation | Gap | RejectedRow]], folder: Path, part: str) -> None:
@@ -52,15 +52,20 @@ def write_batch(found: Mapping[str, Sequence[Violation | Gap | RejectedRow]], fo
     for kind, table in ((Violation, AUDIT_VIOLATION), (Gap, AUDIT_GAP)):
         if rows := [(cluster, *one) for cluster, said in found.items() for one in said if isinstance(one, kind)]:
             write(folder, table, rows, part)
-    if lines := [one for said in found.values() for one in said if isinstance(one, RejectedRow)]:
+    if lines := _rejected(one for said in found.values() for one in said if isinstance(one, RejectedRow)):
         write(folder, REJECTED_ROWS, lines, part)
+
+
+def _rejected(lines: Iterable[RejectedRow]) -> list[tuple[Any, ...]]:
+    """Rows of the table, which are about no partition."""
+    return [(*line, None, None, None) for line in lines]
 
 
 def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
     """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and rejected_rows, by cluster."""
     for table, rows_of in _PROGRESS.items():
         write(folder, table, [(cluster, *row) for cluster, one in found.items() for row in rows_of(one)])
-    write(folder, REJECTED_ROWS, [row for one in found.values() for row in one.rejected_rows])
+    write(folder, REJECTED_ROWS, _rejected(row for one in found.values() for row in one.rejected_rows))
 
 
 _PROGRESS: Final[Mapping[Table, Callable[[Progress], Sequence[tuple[Any, ...]]]]] = {

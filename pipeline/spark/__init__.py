@@ -1,7 +1,13 @@
-"""The pipeline on Spark, the only package that uses it. `session` returns the active session, or a new one; the stages
-call the functions of the local engine on groups of rows, so that both engines give the same results.
+"""The pipeline on Spark DataFrames: `from kedge.pipeline import spark as kp`.
 
-The local engine imports nothing from here, and importing this package starts no JVM and needs no PySpark.
+    raw = kp.read(spark, "s3a://lake/kedge")
+    silver = kp.compute_load(kp.validate(raw))
+    moves = kp.waves(kp.drain(silver, brokers=[3]))
+    moves["plan_move"].write.saveAsTable("lake.plan_move")
+
+The functions are those of `kedge.pipeline.local`, with the same results, on tables of any number of clusters and
+snapshots (columns `cluster` and `snapshot`). `session` returns the active session, or a new one. Only this package
+starts a JVM: the local engine imports nothing from here, and importing it needs no PySpark.
 """
 
 from __future__ import annotations
@@ -12,13 +18,38 @@ from typing import TYPE_CHECKING, Final
 from .session import NoSpark, session
 
 if TYPE_CHECKING:
+    from ..functions.planning import balance_leaders as balance_leaders
+    from ..functions.planning import check as check
+    from ..functions.planning import compute_load as compute_load
+    from ..functions.planning import drain as drain
+    from ..functions.planning import fill_brokers as fill_brokers
+    from ..functions.planning import fix_racks as fix_racks
+    from ..functions.planning import plan as plan
+    from ..functions.planning import rebalance as rebalance
+    from ..functions.planning import reduce_partitions as reduce_partitions
+    from ..functions.planning import set_replication_factor as set_replication_factor
+    from ..functions.planning import validate as validate
+    from ..functions.planning import waves as waves
+    from .frames import Snapshots as Snapshots
+    from .frames import persist as persist
+    from .frames import read as read
+    from .frames import write as write
     from .source import KedgeJournal as KedgeJournal
     from .verbs import results as results
 
-__all__ = ["KedgeJournal", "NoSpark", "results", "session"]
+_FUNCTIONS: Final = (
+    *("balance_leaders", "check", "compute_load", "drain", "fill_brokers", "fix_racks", "plan", "rebalance"),
+    *("reduce_partitions", "set_replication_factor", "validate", "waves"),
+)
+_LATE: Final = {
+    **dict.fromkeys(_FUNCTIONS, "..functions.planning"),
+    **dict.fromkeys(("Snapshots", "persist", "read", "write"), ".frames"),
+    "KedgeJournal": ".source",
+    "results": ".verbs",
+}
+"""Names that need the extra `pipeline`, or PySpark, by their module."""
 
-_LATE: Final = {"KedgeJournal": ".source", "results": ".verbs"}
-"""Names that need PySpark."""
+__all__ = ["NoSpark", "session", *_LATE]  # noqa: PLE0604 - the names above
 
 
 def __getattr__(name: str) -> object:

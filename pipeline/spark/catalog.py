@@ -10,18 +10,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from pyspark.sql import functions as f
 
 from ..errors import BadInput, NotFound
-from ..tables.files import PART
+from ..tables.declared import SNAPSHOT_TIME
+from ..tables.files import PART, escaped, stamped
 from ..tables.listed import Listed
 from ..tables.location import PARQUET, Location
 from ..tables.schema import Table
 from .failing import failing
+from .packed import KEYS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,10 +32,9 @@ if TYPE_CHECKING:
 Key = tuple[str, str, str]
 """Cluster, snapshot and part: all rows of a table that a verb wrote at once."""
 
-_KEYS: Final = ("cluster", "snapshot")
 _PLAN: Final = "plan"
 _TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
-_WIDER: Final = ("tinyint", "int")  # Iceberg has no tinyint
+_WIDER: Final = {("tinyint", "int"), ("tinyint", "bigint"), ("int", "bigint")}  # Iceberg has no tinyint
 _NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
 _DROPPED_AT_ONCE: Final = 500
 
@@ -57,22 +59,29 @@ class Catalog:
         self.check()
         files = set[str]()
         for table, part in wanted:
-            frame = self.read(table)
-            if frame is not None:
-                frame = frame if part == PART else frame.where(f.col(_PLAN) == part)
-                with failing():
-                    found = (
-                        frame.select(*_KEYS).where("cluster IS NOT NULL AND snapshot IS NOT NULL").distinct().collect()
-                    )
-                files |= {f"{table.name}/cluster={row[0]}/snapshot={row[1]}/{part}.parquet" for row in found}
+            folder = f"{table.name}/cluster={{}}/snapshot={{}}/{part}.parquet"
+            files |= {folder.format(escaped(row[0]), escaped(row[1])) for row in self._distinct(table, part, *KEYS)}
+        for cluster, snapshot, taken_at in self._distinct(SNAPSHOT_TIME, PART, *KEYS, "unix_micros(taken_at)"):
+            part = stamped(datetime.fromtimestamp(taken_at / 1e6, UTC), snapshot)
+            files.add(f"{SNAPSHOT_TIME.name}/cluster={escaped(cluster)}/{part}.parquet")
         return Listed(self.root.text, self.root.format, frozenset(files))
 
+    def _distinct(self, table: Table, part: str, *columns: str) -> list[Any]:
+        frame = self.read(table)
+        if frame is None:
+            return []
+        frame = frame if part == PART else frame.where(f.col(_PLAN) == part)
+        with failing():
+            named = frame.where("cluster IS NOT NULL AND snapshot IS NOT NULL")
+            found: list[Any] = named.selectExpr(*columns).distinct().collect()
+        return found
+
     def read(self, table: Table) -> DataFrame | None:
-        """The rows, with at least the table's columns; None if there is no such table."""
+        """The rows; None if there is no such table. Which types its columns may have is decided where they are read."""
         name = self._name(table)
         try:
             frame = self.spark.table(name)
-            found = dict(frame.dtypes)
+            columns = set(frame.columns)
             described = self.spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'").collect()
         except Exception as error:
             if _condition(error) in _NOT_THERE:
@@ -81,10 +90,9 @@ class Catalog:
         kept_as = described[0]["data_type"].lower() if described else "unknown format"
         if kept_as != self.root.format:
             raise BadInput(f"{self.root}: table {table.name}: expected --format {self.root.format}, got {kept_as}")
-        for column, kind in _columns(table).items():
-            if found.get(column) != kind and (kind, found.get(column)) != _WIDER:
-                got = found.get(column, "no such column")
-                raise BadInput(f"{self.root}: table {table.name}: column {column}: expected {kind}, got {got}")
+        needed = {name for name, _, nullable in table.columns if not nullable} - table.defaults.keys()
+        if missing := sorted({*KEYS, *needed} - columns):
+            raise BadInput(f"{self.root}: table {table.name}: no column {', '.join(missing)}")
         return frame
 
     def ready(self, tables: Iterable[Table], made: Iterable[Table]) -> dict[str, tuple[str, ...]]:
@@ -94,13 +102,23 @@ class Catalog:
         found = {}
         for table in tables:
             frame = self.read(table)
-            if frame is not None and (more := set(frame.columns) - _columns(table).keys()):
-                raise BadInput(f"{self.root}: table {table.name} has unknown columns: {', '.join(sorted(more))}")
+            if frame is not None:
+                self._check_types(table, dict(frame.dtypes))
             found[table.name] = () if frame is None else tuple(frame.columns)
         for table in made:
             if not found[table.name]:
                 found[table.name] = self._make(table)
         return {name: columns for name, columns in found.items() if columns}
+
+    def _check_types(self, table: Table, found: Mapping[str, str]) -> None:
+        """Raises BadInput if not every row of the table can be written."""
+        where = f"{self.root}: table {table.name}"
+        if more := sorted(found.keys() - _columns(table).keys()):
+            raise BadInput(f"{where} has unknown columns: {', '.join(more)}")
+        for column, kind in _columns(table).items():
+            got = found.get(column, "no such column")
+            if got != kind and (kind, got) not in _WIDER:
+                raise BadInput(f"{where}: column {column}: expected {kind}, got {got}")
 
     def _make(self, table: Table) -> tuple[str, ...]:
         name, columns = self._name(table), ", ".join(f"`{name}` {kind}" for name, kind in _columns(table).items())
@@ -142,28 +160,33 @@ class Catalog:
 
 
 def condition(table: Table, keys: Iterable[Key]) -> str:
-    """The rows under `keys`, as a condition in SQL. The names consist of letters, digits, '.', '_' and '-'."""
+    """The rows under `keys`, as a condition in SQL."""
     groups = []
     for (snapshot, part), same in groupby(sorted((s, p, c) for c, s, p in keys), lambda key: key[:2]):
-        clusters = ", ".join(f"'{cluster}'" for _, _, cluster in same)
-        plan = f" AND {_PLAN} = '{part}'" if _PLAN in table.names else ""
-        groups.append(f"(snapshot = '{snapshot}'{plan} AND cluster IN ({clusters}))")
+        clusters = ", ".join(_text(cluster) for _, _, cluster in same)
+        plan = f" AND {_PLAN} = {_text(part)}" if _PLAN in table.names else ""
+        groups.append(f"(snapshot = {_text(snapshot)}{plan} AND cluster IN ({clusters}))")
     return " OR ".join(groups)
 
 
+def _text(name: str) -> str:
+    """A name as a literal of SQL."""
+    return "'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def _keys(table: Table) -> tuple[str, ...]:
-    return (*_KEYS, _PLAN) if _PLAN in table.names else _KEYS
+    return (*KEYS, _PLAN) if _PLAN in table.names else KEYS
 
 
 def _partition(table: Table, key: Key) -> str:
     values = zip(_keys(table), key, strict=False)  # a table without plans has no column for the part
-    named = ", ".join(f"{name} = '{value}'" for name, value in values)
+    named = ", ".join(f"{name} = {_text(value)}" for name, value in values)
     return f"PARTITION ({named})"
 
 
 def _columns(table: Table) -> dict[str, str]:
     """The types of the columns, in Spark's names."""
-    return dict.fromkeys(_KEYS, "string") | {name: _TYPES.get(kind, kind) for name, kind, _ in table.columns}
+    return dict.fromkeys(KEYS, "string") | {name: _TYPES.get(kind, kind) for name, kind, _ in table.columns}
 
 
 def _quoted(names: Iterable[str]) -> str:

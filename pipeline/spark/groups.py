@@ -13,24 +13,38 @@ written.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
+import attrs
 from pyspark.sql import functions as f
 
 from ..errors import PipelineError
-from ..tables.arrow import Arrow, arrow_schema
-from ..tables.declared import TABLES
-from ..tables.files import GROUP_ROWS, PART, Place, Wanted
+from ..tables.arrow import arrow_schema
+from ..tables.declared import SNAPSHOT_TIME, TABLES
+from ..tables.files import PART, Place, Wanted
 from ..tables.location import Location
 from ..tables.schema import Table
 from ..verbs.kept import Given, Kept
 from ..verbs.verb import Said, Verb
 from .catalog import Catalog, Key, condition
 from .failing import failing
-from .verbs import result, said_of, tasks
+from .packed import (
+    KEYS,
+    Batches,
+    batch_of,
+    columns,
+    frame_of,
+    gathered,
+    grouped,
+    pack,
+    packed,
+    rows_of,
+    schema,
+    spread,
+    tasks_of,
+)
+from .verbs import result, said_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,21 +52,11 @@ if TYPE_CHECKING:
 Changes = dict[str, dict[Key, bool]]
 """By table, what changed, and whether it has rows now."""
 
-_LAST: Final = ("partition", "plan", "wave", "run")
-_FIRST: Final = _LAST[1:]
-_PLACE: Final = ("cluster", "snapshot")
-_SAID: Final = (*_PLACE, "said", "kind", "error", "changes")
-
-
-def _struct(table: Table) -> Any:
-    return pa.struct([field.with_nullable(True) for field in arrow_schema(table)])  # noqa: FBT003 - pyarrow's own
-
-
-_ROW: Final = pa.schema([*((name, pa.string()) for name in _SAID), *((t.name, _struct(t)) for t in TABLES.values())])
-_COLUMNS: Final = ", ".join(
-    (*(f"{name} string" for name in _SAID),
-     *(f"`{t.name}` struct<{', '.join(f'`{c}`: {k}' for c, k, _ in t.columns)}>" for t in TABLES.values()))
-)  # fmt: skip
+_LAST: Final = ("partition", "partition_valid", "plan", "wave", "run")
+_FIRST: Final = ("plan", "wave", "run")
+_SAID: Final = (*KEYS, "said", "kind", "error", "changes")
+_ROW: Final = schema(_SAID, list(TABLES.values()))
+_COLUMNS: Final = columns(_SAID, list(TABLES.values()))
 
 
 def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple[Place, Said | PipelineError]]:
@@ -61,32 +65,29 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
     keys = [(place.cluster, place.snapshot, PART) for place in places]
     read = [frame for wanted in _wanted(verb) if (frame := _read(catalog, wanted, keys)) is not None]
     named = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
-    given = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), read, named)
     with failing():
-        spread = given.repartition(tasks(len(places)), *_PLACE).groupBy(*_PLACE)
-        done = spread.applyInArrow(_work(verb, catalog.root), _COLUMNS).localCheckpoint()
-        rows = done.where("changes IS NOT NULL").select(*_SAID).toArrow().to_pylist()
+        work = _work(verb, catalog.root)
+        rows = spread(packed([named, *read]), KEYS, tasks_of(len(places)))
+        done = grouped(rows, KEYS, work, _COLUMNS).localCheckpoint()
+        reports = done.where("changes IS NOT NULL").select(*_SAID).collect()
     changes: Changes = {}
-    for row in rows:
+    for row in reports:
         for name, part, has_rows in json.loads(row["changes"]):
             changes.setdefault(name, {})[row["cluster"], row["snapshot"], part] = has_rows
-    write(catalog, changes, lambda table: done.where(f.col(table.name).isNotNull()).select(*_PLACE, f"{table.name}.*"))
-    said = {(row["cluster"], row["snapshot"]): result(row) for row in rows}
+    write(catalog, changes, lambda table: done.where(f.col(table.name).isNotNull()).select(*KEYS, f"{table.name}.*"))
+    said = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in reports}
     return [(place, said[place.cluster, place.snapshot]) for place in places]
 
 
 def keep(catalog: Catalog, kept: Kept) -> None:
     """Write the tables kept for one snapshot. Raises as `results`."""
     changes: Changes = {}
-    rows_of: dict[str, Any] = {}
+    rows_of_table: dict[str, Any] = {}
     for table, part, rows in kept.changes():
         changes[table.name] = {(kept.cluster, kept.snapshot, part): rows is not None and rows.num_rows > 0}
-        whole = (arrow_schema(table).empty_table() if rows is None else rows).combine_chunks()
-        for name, value in zip(_PLACE, (kept.cluster, kept.snapshot), strict=True):
-            whole = whole.append_column(name, pa.repeat(value, whole.num_rows))
-        rows_of[table.name] = whole
+        rows_of_table[table.name] = arrow_schema(table).empty_table() if rows is None else rows
     with failing():
-        write(catalog, changes, lambda table: catalog.spark.createDataFrame(rows_of[table.name]))
+        write(catalog, changes, lambda table: frame_of(catalog.spark, table, rows_of_table[table.name], kept.named))
 
 
 def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFrame]) -> None:
@@ -106,7 +107,8 @@ def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFra
 
 def _wanted(verb: Verb) -> Sequence[Wanted]:
     """All that it reads of a snapshot."""
-    return (*verb.wanted, *getattr(verb, "looked_at", ()))
+    asked = (*verb.wanted, *getattr(verb, "looked_at", ()))
+    return [attrs.evolve(one, table=table) for one in asked for table in one.tables]
 
 
 def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | None:
@@ -114,47 +116,32 @@ def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | 
     frame, table = catalog.read(wanted.table), wanted.table
     if frame is None:
         return None
-    row = f.struct(*table.names).alias(table.name)
     if not wanted.last:
         there = frame.where(condition(table, [(cluster, snapshot, wanted.part) for cluster, snapshot, _ in keys]))
-        return there.select(*_PLACE, row)
+        return pack(table, there, KEYS)
     of = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
-    last = frame.groupBy("cluster").agg(f.max_by(row, "snapshot").alias(table.name))
-    return last.join(f.broadcast(of), "cluster").select(*_PLACE, table.name)
+    rows, times = pack(table, frame, KEYS), catalog.read(SNAPSHOT_TIME)
+    if times is None:
+        rows = rows.withColumn("taken_at", f.lit(None).cast("timestamp"))
+    else:
+        rows = rows.join(times.select(*KEYS, "taken_at"), [*KEYS], "left")
+    last = rows.groupBy("cluster").agg(f.max_by(table.name, f.struct("taken_at", "snapshot")).alias(table.name))
+    return last.join(f.broadcast(of), "cluster").select(*KEYS, table.name)
 
 
-def _work(verb: Verb, root: Location) -> Callable[..., Any]:
+def _work(verb: Verb, root: Location) -> Callable[..., Batches]:
     wanted = list({one.table.name: one.table for one in _wanted(verb)}.values())
 
-    def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cluster, snapshot = (part.as_py() for part in key)
-        kept = Kept.over(Given(root, cluster, snapshot, _gathered(wanted, batches)))
+    def work(key: Sequence[str], batches: Batches) -> Batches:
+        cluster, snapshot = key
+        same: dict[str, str | None] = {"cluster": cluster, "snapshot": snapshot}
+        kept = Kept.over(Given(root, cluster, snapshot, gathered(wanted, batches)))
         said = said_of(verb, kept)
         changes = list(kept.changes()) if "said" in said else []
         listed = [(table.name, part, rows is not None and rows.num_rows > 0) for table, part, rows in changes]
-        yield _batch(1, {"cluster": cluster, "snapshot": snapshot, **said, "changes": json.dumps(listed)})
+        yield batch_of(_ROW, 1, {**same, **said, "changes": json.dumps(listed)})
         for table, _, rows in changes:
-            for batch in () if rows is None else rows.combine_chunks().to_batches(max_chunksize=GROUP_ROWS):
-                column = pa.StructArray.from_arrays(batch.columns, fields=list(_struct(table)))
-                yield _batch(batch.num_rows, {"cluster": cluster, "snapshot": snapshot}, {table.name: column})
+            if rows is not None:
+                yield from rows_of(_ROW, same, table, rows)
 
     return work
-
-
-def _gathered(wanted: Sequence[Table], batches: Iterator[Any]) -> dict[str, Arrow]:
-    """The tables that have rows."""
-    found: dict[str, list[Any]] = {}
-    for batch in batches:
-        for table in wanted:
-            if table.name in batch.schema.names:
-                column = batch.column(table.name)
-                rows = column.filter(column.is_valid())
-                found.setdefault(table.name, []).extend([pa.RecordBatch.from_struct_array(rows)] if len(rows) else [])
-    return {name: pa.Table.from_batches(some) for name, some in found.items() if some}
-
-
-def _batch(count: int, same: Mapping[str, str], columns: Mapping[str, Any] | None = None) -> Any:
-    made = {name: pa.repeat(value, count) for name, value in same.items()} | dict(columns or {})
-    return pa.RecordBatch.from_arrays(
-        [made[field.name] if field.name in made else pa.nulls(count, field.type) for field in _ROW], schema=_ROW
-    )

@@ -33,7 +33,9 @@ try:
         SupportsTriggerAvailableNow,
     )
     from pyspark.sql.types import StructType
-except ModuleNotFoundError as error:
+except ImportError as error:
+    if error.name is not None and error.name.startswith("pyspark."):
+        raise ImportError("journals as a data source need PySpark 4.2 or later") from error
     raise ImportError(missing("spark", error)) from error
 
 from ...controller.codec.journal import ends_commit

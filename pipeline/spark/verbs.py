@@ -17,15 +17,14 @@ from ..errors import BadInput, EngineFailed, NotFound, NothingAsked, PipelineErr
 from ..tables.files import Place
 from ..verbs.verb import Said, Verb, attempt, unheard
 from .failing import failing
+from .packed import tasks_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _PLACES: Final = pa.schema([("root", pa.string()), ("cluster", pa.string()), ("snapshot", pa.string())])
 _SAID: Final = pa.schema([*_PLACES, ("said", pa.string()), ("kind", pa.string()), ("error", pa.string())])
 _COLUMNS: Final = ", ".join(f"{name} string" for name in _SAID.names)
-_TASKS: Final = 64  # up to so many snapshots have a task each
-_IN_A_TASK: Final = 8  # snapshots; a task costs 0.03 s of a core, a plan of 10,000 partitions 0.05 s
 _ERRORS: Final = {kind.__name__: kind for kind in (BadInput, NotFound, NothingAsked, EngineFailed)}
 _Batches: TypeAlias = Iterator[Any]
 
@@ -34,25 +33,14 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
     """The result of each place, in their order, once the job is done. Raises EngineFailed if it did not complete: what
     was written stays, and repeating it writes the same."""
     rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
-    given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
-    spread = spark.createDataFrame(given).repartition(tasks(len(places)))
-    done = {
-        (row["cluster"], row["snapshot"]): result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
-    }
+    spread = spark.createDataFrame(rows, "root string, cluster string, snapshot string").repartition(
+        tasks_of(len(places))
+    )
+    with failing():
+        collected = spread.mapInArrow(_work(verb), _COLUMNS).collect()
+    done = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in collected}
     for place in places:
         yield place, done[place.cluster, place.snapshot]
-
-
-def tasks(places: int) -> int:
-    """The number of tasks for so many snapshots."""
-    return min(places, max(_TASKS, places // _IN_A_TASK))
-
-
-def _collected(frame: DataFrame) -> list[dict[str, Any]]:
-    """The rows in this process. Raises EngineFailed if the job failed."""
-    with failing():
-        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    return rows
 
 
 def _work(verb: Verb) -> Callable[[_Batches], _Batches]:

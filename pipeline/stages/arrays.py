@@ -58,10 +58,11 @@ def known(column: Any) -> Bools:
 
 
 def flat(column: Any) -> tuple[Ints, Ints]:
-    """The numbers of a column of lists one after the other, and the length of each row; null has none."""
+    """The numbers of a column of lists one after the other, NOBODY for a null among them, and the length of each row; a
+    null row has none."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     lengths = numbers(pc.list_value_length(whole))
-    return np.asarray(whole.flatten().to_numpy(zero_copy_only=False), np.int64), lengths
+    return numbers(whole.flatten(), NOBODY), lengths
 
 
 def matrix(values: Ints, lengths: Ints) -> Ints:

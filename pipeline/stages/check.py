@@ -14,11 +14,11 @@ replicas and its target, so that replicas that exist only during the reassignmen
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
+import pyarrow.compute as pc
 
 from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
 from ..tables.arrow import Arrow, from_rows
@@ -107,13 +107,11 @@ def _capacity(cluster: Cluster) -> Iterator[Row]:
 
 
 def _duplicates(rejected: Arrow | None) -> Iterator[Row]:
-    """Rows whose text was not cut: the content of a cut one is not known."""
-    for row in () if rejected is None else rejected.to_pylist():
-        if row["reason"] == DUPLICATE_REPLICAS and row["raw"].endswith("}"):
-            raw = json.loads(row["raw"])
-            replicas = raw["replicas"]
-            observed, limit = float(len(replicas)), float(len(set(replicas)))
-            yield "DUP", raw["topic"], raw["partition"], None, observed, limit, "replicas", NOW
+    for row in (
+        () if rejected is None else rejected.filter(pc.equal(rejected["reason"], DUPLICATE_REPLICAS)).to_pylist()
+    ):
+        observed, limit = float(len(row["brokers"])), float(len(set(row["brokers"])))
+        yield "DUP", row["topic"], row["partition"], None, observed, limit, "replicas", NOW
 
 
 def _where(cluster: Cluster, row: int) -> tuple[str, int]:

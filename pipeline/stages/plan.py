@@ -47,6 +47,7 @@ from .requests import (
     SetFactor,
 )
 from .snapshots import digest
+from .unplanned import with_unplanned
 
 
 @attrs.frozen(eq=False)
@@ -96,7 +97,8 @@ def plan(
     named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables["broker"]))
     if isinstance(request, ReducePartitions):
         return _reduction(scene, request, load, named)
-    return _tables(scene, _decide(scene, request), named)
+    ids = frozenset(cluster.brokers[going].tolist())
+    return with_unplanned(_tables(scene, _decide(scene, request), named), tables.get("rejected_rows"), request, ids)
 
 
 def with_added(tables: Mapping[str, Arrow], request: Request) -> Arrow:

@@ -39,6 +39,7 @@ from .arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topic
 
 AGE_MAX_S: Final = 86_400
 DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"  # `check` finds stored rows by this text
+_TABLE: Final = "table "
 _OUTLIER_FACTOR: Final = 10
 _OUTLIER_BYTES_MIN: Final = 1 << 30  # smaller logs do not affect a plan
 _OUTLIER_LOGS_MIN: Final = 3  # with two it is not known which one is wrong
@@ -70,15 +71,14 @@ class _Sieve:
             return self.rows
         places = np.nonzero(~good)[0]
         for place, row in zip(places.tolist(), self.rows.take(places).to_pylist(), strict=True):
-            self.rejects.add(f"table {self.table.name}", place + 1, row, str(self.reason[place]))
+            self.rejects.add(f"{_TABLE}{self.table.name}", place + 1, row, str(self.reason[place]))
         return self.rows.filter(pa.array(good))
 
 
 def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Raises BadInput if a
-    column is missing or of another type."""
+    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Doing it again gives
+    the same. Raises BadInput if a column is missing or of another type."""
     rejects = Rejects()
-    before = tables.get("rejected_rows")
     broker = _brokers(tables["broker"], rejects)
     partition = _partitions(tables["partition"], rejects)
     broker = _with_unlisted(broker, partition, rejects)
@@ -92,19 +92,42 @@ def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> di
             sieve = _Sieve(table, tables[table.name], rejects)
             _old(sieve, age_max_s)
             found[table.name] = _samples(sieve, broker, partition, check)
-    said = [] if before is None else [conform(REJECTED_ROWS, before, "rejected_rows")]
-    found["rejected_rows"] = pa.concat_tables([*said, rejects.table()])
+    found["rejected_rows"] = _together(tables.get("rejected_rows"), rejects.table())
     return found
 
 
+def _together(before: Arrow | None, now: Arrow) -> Arrow:
+    """Earlier rejected rows and those of now, each once: validating valid rows again loses none."""
+    if before is None:
+        return now
+    rows = pa.concat_tables([conform(REJECTED_ROWS, before, REJECTED_ROWS.name), now])
+    seen = {
+        (row["source"], row["line"], row["raw"], row["reason"]): n
+        for n, row in reversed(list(enumerate(rows.to_pylist())))
+    }
+    return rows.take(pa.array(sorted(seen.values()), pa.int64()))
+
+
+def of_sources(rejected: Arrow) -> Arrow:
+    """The rows that were rejected before they were rows of tables: validation finds the others again."""
+    return rejected.filter(pc.invert(pc.starts_with(rejected.column("source"), _TABLE)))
+
+
 def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
-    sieve = _Sieve(BROKER, rows, rejects)
+    sieve = _Sieve(BROKER, _with_state(rows), rejects)
     ids = numbers(sieve.column("broker_id"))
     sieve.refuse(ids < 0, "the broker id is negative")
     sieve.refuse(_again(ids), "the broker occurs twice")
     states = np.asarray(pc.is_in(sieve.column("state"), value_set=pa.array(STATES)).to_numpy(), np.bool_)
     sieve.refuse(~states, f"the state is not one of {', '.join(STATES)}")
     return in_order(BROKER, _capacities(sieve).result())
+
+
+def _with_state(rows: Arrow) -> Arrow:
+    """States in lower case: other programs write ALIVE."""
+    rows = conform(BROKER, rows, BROKER.name)
+    at = rows.schema.get_field_index("state")
+    return rows.set_column(at, rows.schema.field(at), pc.utf8_lower(rows.column(at)))
 
 
 def _capacities(sieve: _Sieve) -> _Sieve:
@@ -127,7 +150,7 @@ def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
             sieve.refuse(lengths == 0, "the partition has no replicas")
         table = matrix(values, lengths)
         there = np.arange(table.shape[1]) < lengths[:, None]
-        sieve.refuse(((table < 0) & there).any(axis=1), f"{name} has a negative broker id")
+        sieve.refuse(((table < 0) & there).any(axis=1), f"{name} has a broker id that is negative or null")
         in_row = np.sort(table, axis=1)
         twice = ((in_row[:, 1:] == in_row[:, :-1]) & (in_row[:, 1:] != NOBODY)).any(axis=1)
         sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker occurs twice among {name}")
@@ -143,7 +166,7 @@ def _with_unlisted(broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
         return broker
     for broker_id in unlisted:
         reason = "the broker holds replicas and is not listed: it counts as dead"
-        rejects.add("table broker", None, {"broker_id": broker_id}, reason)
+        rejects.add(f"{_TABLE}broker", None, {"broker_id": broker_id}, reason)
     more = from_rows(BROKER, [(broker_id, None, None, DEAD, None, None, None) for broker_id in unlisted])
     return in_order(BROKER, pa.concat_tables([broker, more]))
 

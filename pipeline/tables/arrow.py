@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...controller.model.plural import counted
 from ..errors import BadInput
@@ -75,20 +76,41 @@ def empty(table: Table) -> Arrow:
 
 def conform(table: Table, found: Arrow, where: str) -> Arrow:
     """`found` with the columns of `table`, in order and type. Raises BadInput naming a column that is missing, of
-    another type, or null where it must not be."""
+    another type, or null where it must not be.
+
+    Tables of other programs need not have columns that may be null or have a default; other columns are dropped, and
+    types are cast where every value fits (`bigint` for int, `timestamp` without a zone for UTC)."""
     schema = arrow_schema(table)
-    missing = [name for name in schema.names if name not in found.schema.names]
-    if missing:
-        raise BadInput(f"{where}: no column {', '.join(missing)}; table {table.name} needs {', '.join(schema.names)}")
-    found = found.select(schema.names)
-    for field in schema:
-        if not field.nullable and found.column(field.name).null_count:
-            raise BadInput(
-                f"{where}: column {field.name} is null in {counted(found.column(field.name).null_count, 'row')}"
-            )
-    if found.schema.equals(schema):
+    if found.schema.equals(schema) and not any(_has_nulls(found, field) for field in schema):
         return found
+    there = set(found.schema.names)
+    missing = [f.name for f in schema if f.name not in there and not f.nullable and f.name not in table.defaults]
+    if missing:
+        needed = ", ".join(schema.names)
+        raise BadInput(f"{where}: no column {', '.join(missing)}; table {table.name} has the columns {needed}")
+    return pa.table([_column(table, field, found, where) for field in schema], schema=schema)
+
+
+def _has_nulls(found: Arrow, field: Any) -> bool:
+    return not field.nullable and found.column(field.name).null_count > 0
+
+
+def _column(table: Table, field: Any, found: Arrow, where: str) -> Any:
+    default = table.defaults.get(field.name)
+    if field.name not in found.schema.names:
+        return pa.repeat(pa.scalar(default, field.type), found.num_rows)
+    column = found.column(field.name)
     try:
-        return found.cast(schema)
+        column = column if column.type == field.type else pc.cast(column, field.type, safe=not _is_time(field.type))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-        raise BadInput(f"{where}: the types differ from those of table {table.name}: {error}") from None
+        what = f"column {field.name} of table {table.name}"
+        raise BadInput(f"{where}: {what}: expected {field.type}, got {column.type}: {error}") from None
+    if column.null_count and not field.nullable:
+        if default is None:
+            raise BadInput(f"{where}: column {field.name} is null in {counted(column.null_count, 'row')}")
+        column = pc.fill_null(column, pa.scalar(default, field.type))
+    return column
+
+
+def _is_time(kind: Any) -> bool:
+    return bool(pa.types.is_timestamp(kind))  # parts of a microsecond may be lost

@@ -11,20 +11,25 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 import attrs
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from ..errors import BadInput
+from ..errors import BadInput, NotFound
 from ..written import written_as
 from .arrow import Arrow
 
-_FILE: Final = "file://"
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/+)")  # some programs write file:/x for file:///x
+_FILE: Final = "file"
+_DBFS: Final = "dbfs"
+_DBFS_FOLDER: Final = Path("/dbfs")  # where Databricks has it in the file system
 _OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # Hadoop's names
 _CATALOG: Final = "catalog:"
 _SCHEMA: Final = re.compile(r"[^.`\s]+(?:\.[^.`\s]+)*")
@@ -67,15 +72,28 @@ class Location:
         return tuple(self.text.removeprefix(_CATALOG).split("."))
 
     @property
+    def scheme(self) -> str:
+        """That of a URI, empty for a path."""
+        return _parts(self.text)[0]
+
+    @property
     def is_local(self) -> bool:
-        return not self.is_catalog and ("://" not in self.text or self.text.startswith(_FILE))
+        return not self.is_catalog and self.scheme in {"", _FILE, _DBFS}
 
     @property
     def folder(self) -> Path:
         """The folder of a local location. Raises BadInput for another one."""
         if not self.is_local:
             raise BadInput(f"{self}: expected a local folder")
-        return Path(self.text.removeprefix(_FILE))
+        scheme, _, rest = _parts(self.text)
+        if not scheme:
+            return Path(self.text)
+        path = Path("/", unquote(rest))
+        if scheme == _FILE:
+            return path
+        if not _DBFS_FOLDER.is_dir():
+            raise BadInput(f"{self}: this machine has no {_DBFS_FOLDER}, where Databricks mounts dbfs")
+        return _DBFS_FOLDER / path.relative_to("/")
 
     def absolute(self) -> Location:
         """The same location, independent of the working folder."""
@@ -105,6 +123,17 @@ class Location:
         with self._reached(path):
             found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
         return sorted(info.base_name for info in found if info.type == pafs.FileType.Directory)
+
+    def modified(self, path: str) -> datetime:
+        """When a file of the folder was last written, in UTC. Raises NotFound if there is none."""
+        system, base = self._opened()
+        with self._reached(path):
+            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
+        times = [info.mtime for info in found if info.mtime is not None]
+        if not times:
+            raise NotFound(f"{self.where(path)}: the folder has no files")
+        newest: datetime = max(times).astimezone(UTC)
+        return newest
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Any]:
@@ -194,6 +223,12 @@ def _local() -> Any:
 @lru_cache(16)
 def _system(uri: str) -> tuple[Any, str]:
     """A file system and the path of the location in it."""
-    scheme, _, rest = uri.partition("://")
-    found: tuple[Any, str] = pafs.FileSystem.from_uri(f"{_OTHER_NAMES.get(scheme, scheme)}://{rest}")
+    scheme, slashes, rest = _parts(uri)
+    slashes = "///" if slashes == "/" else slashes
+    found: tuple[Any, str] = pafs.FileSystem.from_uri(f"{_OTHER_NAMES.get(scheme, scheme)}:{slashes}{rest}")
     return found
+
+
+def _parts(uri: str) -> tuple[str, str, str]:
+    found = _URI.match(uri)
+    return ("", "", uri) if found is None else (found[1].lower(), found[2], uri[found.end() :])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -16,7 +15,7 @@ from ..tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, VI
 from ..tables.files import Place, Wanted, wanted
 from .verb import Said, Tables, Told
 
-_SHOWN_MAX: Final = 50
+_SHOWN_MAX: Final = 100  # violations that are printed, and returned: the others are in the table only
 
 
 @attrs.frozen
@@ -39,15 +38,15 @@ class Check:
         table = check(given, limits=self.limits, factor=self.factor, ignore_racks=self.ignore_racks)
         if not self.dry_run:
             place.write(VIOLATION, table)
-        found, notes = table.to_pylist(), _notes(given)
-        counts = dict(sorted(Counter(row["kind"] for row in found).items()))
-        row = {**place.named, "counts": counts, "violations": found, "notes": notes}
-        return Said(row, _lines(found, counts, notes), 1 if found else 0)
+        first, notes = table.slice(0, _SHOWN_MAX).to_pylist(), _notes(given)
+        counts = {row["values"]: row["counts"] for row in table["kind"].value_counts().to_pylist()}
+        row = {**place.named, "counts": counts, "violations": first, "notes": notes}
+        return Said(row, _lines(first, counts, notes), 1 if counts else 0)
 
 
-def _lines(found: list[dict[str, Any]], counts: dict[str, int], notes: list[str]) -> list[tuple[str, str]]:
-    shown = [(row["kind"], _words(row)) for row in found[:_SHOWN_MAX]]
-    more = [("and", f"{len(found) - _SHOWN_MAX} more in table violation")] if len(found) > _SHOWN_MAX else []
+def _lines(first: list[dict[str, Any]], counts: dict[str, int], notes: list[str]) -> list[tuple[str, str]]:
+    shown, left = [(row["kind"], _words(row)) for row in first], sum(counts.values()) - len(first)
+    more = [("and", f"{left} more in table violation")] if left else []
     totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no rule is broken"
     return [*shown, *more, *(("note", text) for text in notes), ("found", totals)]
 

@@ -29,4 +29,5 @@ class Collect:
     def run(self, place: Place, _: Tables, told: Told) -> Said:
         """Exit code 1 if rows are rejected."""
         gathered = self.landing.read(place, Of(self.now, place.cluster))
-        return Load(self.dry_run, notes=tuple(gathered.notes)).run(place, gathered.tables(), told)
+        load = Load(self.dry_run, notes=tuple(gathered.notes), taken_at=self.landing.taken_at(place))
+        return load.run(place, gathered.tables(), told)

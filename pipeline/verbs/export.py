@@ -44,7 +44,7 @@ class Export:
         if "wave" not in given:  # it is written last: without it the waves are incomplete
             given = {name: rows for name, rows in given.items() if name not in {"wave_move", "wave_throttle"}}
         folder = self.folder / place.cluster if self.several else self.folder
-        report = page_of(place, given).decode()
+        report = page_of(place.cluster, place.snapshot, given).decode()
         if self.dry_run:
             sizes = {path: len(data) for path, data in files(given, report).items()}
         else:

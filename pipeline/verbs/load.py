@@ -1,9 +1,14 @@
 """`kedge plan collect` and `compute-load`: validates collected tables, and computes the loads of partitions and
-brokers."""
+brokers.
+
+The validated rows go into tables of their own, `broker_valid` and `partition_valid`: what was collected, or written by
+another program, stays as it is, so that doing it again gives the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import attrs
@@ -12,9 +17,23 @@ from ...controller.model.plural import counted
 from ..amounts import amount
 from ..cautions import of_capacities
 from ..stages.load import WINDOW_S, averaged, load
-from ..stages.validate import AGE_MAX_S, validate
-from ..tables.arrow import Arrow, empty
-from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_SAMPLE, PARTITION, REJECTED_ROWS, SAMPLES, TABLES
+from ..stages.validate import AGE_MAX_S, of_sources, validate
+from ..tables.arrow import Arrow, empty, from_rows
+from ..tables.declared import (
+    BROKER,
+    BROKER_DEFAULT,
+    BROKER_LOAD,
+    BROKER_SAMPLE,
+    BROKER_VALID,
+    PARTITION,
+    PARTITION_VALID,
+    RACK_LOAD,
+    REJECTED_ROWS,
+    REPLICA_LOAD,
+    SAMPLES,
+    SNAPSHOT_TIME,
+    TABLES,
+)
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
@@ -22,28 +41,32 @@ from .verb import Said, Tables, Told
 
 @attrs.frozen
 class Load:
-    """Reads the collected tables, writes them without unusable rows, `rejected_rows`, and the loads. `consistent`:
-    whether they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`,
-    `window_s`: of samples, as in the stages `validate` and `load`."""
+    """Reads the collected tables, writes `broker_valid` and `partition_valid`, `rejected_rows`, and the loads.
+    `consistent`: whether they come from one instant, if known. `notes`: sentences on how the sources were read.
+    `age_max_s`, `window_s`: of samples, as in the stages `validate` and `load`. `taken_at`: of tables that are
+    collected now, which are written, too."""
 
     dry_run: bool = False
     consistent: bool | None = None
     notes: tuple[str, ...] = ()
     age_max_s: float = AGE_MAX_S
     window_s: int = WINDOW_S
+    taken_at: datetime | None = None
 
     title: ClassVar[str] = "loading"
     wanted: ClassVar[Sequence[Wanted]] = (
-        *wanted(BROKER, PARTITION),
+        *wanted(BROKER, PARTITION, raw=True),
         *wanted(BROKER_DEFAULT, *SAMPLES, REJECTED_ROWS, optional=True),
     )
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if rows are rejected."""
+        if "rejected_rows" in given:
+            given = {**given, "rejected_rows": of_sources(given["rejected_rows"])}
         found = validate(given, age_max_s=self.age_max_s)
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
-            _write(place, found)
+            self._write(place, given, found)
         reasons = reason_counts(found["rejected_rows"].column("reason").to_pylist())
         said = {
             **place.named,
@@ -60,12 +83,16 @@ class Load:
         }
         return Said(said, _lines(said), 1 if reasons else 0)
 
-
-def _write(place: Place, found: Tables) -> None:
-    """Write all tables, the partitions last, since they make the snapshot exist."""
-    place.remove(PARTITION)
-    for name in sorted(found, key=lambda name: name == "partition"):
-        place.write(TABLES[name], found[name])
+    def _write(self, place: Place, given: Tables, found: Tables) -> None:
+        """Write all tables, the partitions last, since they make the snapshot exist."""
+        place.remove(PARTITION_VALID)
+        if self.taken_at is not None:
+            place.remove(PARTITION)
+            for name in sorted(given.keys() - {"rejected_rows"}, key=lambda name: name == "partition"):
+                place.write(TABLES[name], given[name])
+            place.write(SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(self.taken_at,)]))
+        for table in (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, BROKER_VALID, PARTITION_VALID):
+            place.write(table, found[table.key])
 
 
 def _slowest(samples: Arrow) -> dict[str, float]:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from ..report.plan import plan_page
 from ..stages.outlook import outlook
 from ..tables.arrow import Arrow
-from ..tables.files import Place
 
 
-def page_of(place: Place, found: Mapping[str, Arrow]) -> bytes:
+def page_of(cluster: str, snapshot: str, found: Mapping[str, Arrow]) -> bytes:
     """`found`: the tables for `plan_page` except the outlook, with brokers, partitions and loads of the snapshot."""
-    page = plan_page({**found, **outlook(found)}, cluster=place.cluster, snapshot=place.snapshot)
+    page = plan_page({**found, **outlook(found)}, cluster=cluster, snapshot=snapshot)
     return page.encode()

@@ -44,8 +44,7 @@ class Plan:
     @property
     def wanted(self) -> Sequence[Wanted]:
         """As `Verb`."""
-        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, REJECTED_ROWS)
-        return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
+        return *wanted(*SNAPSHOT), *wanted(BROKER_DEFAULT, REJECTED_ROWS, optional=True)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a part of the request is not in the plan."""
@@ -57,7 +56,7 @@ class Plan:
             if self.pages is not None:
                 from .page import page_of  # noqa: PLC0415 - needed for pages only
 
-                self.pages.write(place, page_of(place, {**given, **found}))
+                self.pages.write(place, page_of(place.cluster, place.snapshot, {**given, **found}))
         return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline.tables.declared import BROKER
+from kedge.pipeline.tables.declared import BROKER_VALID
 from kedge.pipeline.tables.files import Place
 from tests.kit.commands import plan as run
 
@@ -31,7 +31,7 @@ def collect(tmp_path: Path, partition_bytes: float = 1e12, **files: Any) -> Any:
 
 
 def disks(tmp_path: Path) -> dict[int, int | None]:
-    rows = Place(tmp_path / "tables", "c", "1").read(BROKER).to_pylist()
+    rows = Place(tmp_path / "tables", "c", "1").read(BROKER_VALID).to_pylist()
     return {row["broker_id"]: row["disk_capacity_bytes"] for row in rows}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kedge.pipeline.submit.exported import read_export
 from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES
+from kedge.pipeline.tables.declared import BROKER_VALID, PLAN, REPLICA_LOAD, TABLES
 from kedge.pipeline.tables.files import Place
 from tests.cli.plans import files, is_refused, put, said
 from tests.kit.commands import plan as run
@@ -53,8 +53,11 @@ def with_sizes(tables: Path, **columns: Any) -> None:
 def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
     place = Place(collected, "east", "1")
     assert said("validate", collected)[1]["notes"] == []  # no capacity is known either
-    rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER).to_pylist()]
-    place.write(BROKER, from_rows(BROKER, [list(row.values()) for row in rows]))
+    rows = [
+        {**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9}
+        for row in place.read(BROKER_VALID).to_pylist()
+    ]
+    place.write(BROKER_VALID, from_rows(BROKER_VALID, [list(row.values()) for row in rows]))
     notes = [
         "the size of 6 partitions is not known: disks were checked without them",
         "the rate of 6 partitions is not known: networks were checked without them",

@@ -104,3 +104,16 @@ def test_a_bad_key_is_rejected_and_the_run_goes_on(tmp_path: Path, source: str) 
     code, found = collected(tmp_path, source, url if source == "--store" else tree)
     assert (code, found["partitions"], sum(found["rejected_rows"].values())) == (1, 3, 1)
     assert "Left out: 1 row of the snapshot, which were rejected" in page_of_a_plan(tmp_path)
+
+
+def test_a_drain_names_rejected_partitions_and_is_not_complete(tmp_path: Path) -> None:
+    twice = {"topic": "t", "partition": 9, "replicas": [3, 2, 3]}
+    (tmp_path / "map.json").write_text(json.dumps({**MAP, "partitions": [*MAP["partitions"], twice]}))
+    collected = run(
+        "plan", "collect", tmp_path / "t", "--cluster", "c", "--snapshot", "1", "--map", tmp_path / "map.json"
+    )
+    assert collected.exit_code == 1
+    done = run("plan", "drain", tmp_path / "t", "--brokers", "3", "--json")
+    assert done.exit_code == 1
+    (reason,) = json.loads(done.stdout)["reasons"]
+    assert reason == "not planned, because its row was rejected: a broker stands twice among the replicas"

@@ -19,7 +19,7 @@ FACES: Final = (
     *("kedge", "kedge.gateway", "kedge.rig", "kedge.testing"),
     *("kedge.stores", "kedge.stores.faults", "kedge.stores.suite", "kedge.stores.transfer"),
     *("kedge.pipeline", "kedge.pipeline.audit", "kedge.pipeline.progress", "kedge.pipeline.spark"),
-    "kedge.pipeline.submit",
+    *("kedge.pipeline.local", "kedge.pipeline.submit"),
 )
 PAGES: Final = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md")))
 EXAMPLES: Final = (*sorted((CHECKOUT / "examples").rglob("*.py")), *sorted((CHECKOUT / "examples").glob("*.ipynb")))

@@ -8,6 +8,7 @@ from typing import Final
 from kedge.controller.keys.table import KINDS
 from kedge.controller.keys.unreadable import ELECTION
 from kedge.controller.metrics import ALL
+from tests.docs import tables as columns
 from tests.docs.configs import PAGE, rewritten
 
 DOCS: Final = Path(__file__).resolve().parents[2] / "docs"
@@ -17,6 +18,12 @@ def test_the_page_lists_every_config_with_its_effect() -> None:
     """`python -m tests.docs.configs` writes it."""
     text = PAGE.read_text(encoding="utf-8")
     assert text == rewritten(text)
+
+
+def test_the_page_lists_the_columns_of_every_table() -> None:
+    """`python -m tests.docs.tables` writes it."""
+    text = columns.PAGE.read_text(encoding="utf-8")
+    assert text == columns.page(text)
 
 
 def test_each_metric_stands_on_the_page_in_the_words_of_the_code() -> None:

@@ -79,7 +79,7 @@ def plant(tree: Path, module: str, source: str) -> None:
 @pytest.mark.parametrize(
     "module,source,imported",
     [
-        ("kedge.stores.memory", "from kedge.pipeline import plan", "kedge.pipeline"),
+        ("kedge.stores.memory", "from kedge.pipeline import local", "kedge.pipeline"),
         ("kedge.stores.base", "from kedge.stores.memory import MemoryStore", "kedge.stores.memory"),
         ("kedge.stores.memory", "import kazoo.client", "kazoo.client"),
         ("kedge.controller.model.values", "import tenacity", "tenacity"),

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from kedge.pipeline.tables.arrow import Arrow, from_rows
 from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
 
+NO_PARTITION = (None, None, None)
+"""The columns of a rejected row that is about no partition."""
+
 
 def broker(broker_id: int, rack: str | None = None, state: str = "alive", **more: Any) -> tuple[Any, ...]:
     capacity = (more.get("disk"), more.get("nw_in"), more.get("nw_out"))

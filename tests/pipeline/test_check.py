@@ -83,8 +83,8 @@ def test_duplicate_replicas_are_reported_though_their_row_is_rejected() -> None:
     assert found(BROKERS, [partition("t", 0, [1, 1, 2])]) == [("DUP", "t", 0, None, 3.0, 2.0, "now")]
 
 
-def test_replicas_that_stand_twice_in_a_row_too_long_to_be_kept_are_rejected_alone() -> None:
-    assert found(BROKERS, [partition("t", 0, [1] * 1_000)]) == []
+def test_duplicate_replicas_of_a_row_whose_text_is_cut_are_reported() -> None:
+    assert found(BROKERS, [partition("t", 0, [1] * 1_000)]) == [("DUP", "t", 0, None, 1000.0, 1.0, "now")]
 
 
 def test_capacities_are_held_now_and_if_every_replica_led() -> None:

@@ -49,9 +49,12 @@ def test_a_cluster_is_planned_in_an_object_store_as_in_a_folder(bucket: str, tmp
     (tmp_path / "map.json").write_text(json.dumps({"version": 1, "partitions": placed}))
     printed: list[list[str]] = []
     for tables in (f"{bucket}/one", str(tmp_path / "tables")):
-        out = tmp_path / f"out-{len(printed)}"
+        out, collected = (
+            tmp_path / f"out-{len(printed)}",
+            ["--cluster", "c", "--snapshot", "1", "--taken-at", "2026-11-28", "--json", "--map"],
+        )
         lines = [
-            ("collect", tables, "--cluster", "c", "--snapshot", "1", "--map", tmp_path / "map.json", "--json"),
+            ("collect", tables, *collected, tmp_path / "map.json"),
             ("compute-load", tables, "--json"),
             ("validate", tables, "--json"),
             ("drain", tables, "--brokers", "1", "--name", "d", "--json"),

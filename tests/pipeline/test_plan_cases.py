@@ -15,6 +15,7 @@ from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.load import load
 from kedge.pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
 from kedge.pipeline.stages.validate import validate
+from kedge.pipeline.tables.rejects import Rejects
 from tests.kit.data import LAYOUTS
 from tests.pipeline.snapshots import broker, loads, partition, tables
 from tests.pipeline.test_plan import Tables, made, rows
@@ -41,6 +42,34 @@ def test_partitions_without_a_size_do_not_all_go_to_the_emptiest_broker() -> Non
     assert replicas == [0, 16, 16, 16, 16, 16]
     (row,) = rows(found, "plan")
     assert (row["bytes_copied"], row["copied_unsized"], row["size_max_mean_after"]) == (None, 40, 1.25)
+
+
+@pytest.mark.parametrize(
+    "request_, reasons",
+    [
+        (Drain((3,)), [("t", 1, 3)]),
+        (Drain((1,)), [("lost", None, None)]),
+        (SetFactor(2, ("t",)), [("t", 1, None)]),
+        (FixRacks(), [("lost", None, None), ("t", 1, None)]),
+        (Rebalance(), []),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_rejected_partitions_make_a_plan_incomplete(request_: Request, reasons: list[Any]) -> None:
+    """A partition on (3, 2, 3), and a topic whose replicas cannot be read."""
+    given = tables(map(broker, range(1, 5)), [partition("t", 0, [1, 2]), partition("t", 1, [3, 2, 3])])
+    rejects = Rejects()
+    rejects.add("/brokers/topics/lost", None, "{", "not JSON", topic="lost")
+    found = validate({**given, "rejected_rows": rejects.table()})
+    found = made({**found, **load(found)}, request_)
+    lost = [
+        (r["topic"], r["partition"], r["broker_id"]) for r in rows(found, "plan_reason") if "rejected" in r["reason"]
+    ]
+    (row,) = rows(found, "plan")
+    known = [("lost", None, None)] if isinstance(request_, Drain) and reasons[0][0] == "t" else []
+    assert lost == known + reasons
+    assert row["rejected"] >= len(lost)
+    assert row["complete"] is not bool(lost) or isinstance(request_, Rebalance)
 
 
 def test_of_replicas_that_can_go_those_that_are_not_in_sync_go_first() -> None:

@@ -16,7 +16,7 @@ from kedge.pipeline.tables.arrow import Arrow, from_rows
 from kedge.pipeline.tables.declared import REJECTED_ROWS
 from tests.browser import DESKTOP, PHONE, check_readable, measured, printed
 from tests.pipeline.pages import Words, plots_of
-from tests.pipeline.snapshots import broker, loads, partition, tables
+from tests.pipeline.snapshots import NO_PARTITION, broker, loads, partition, tables
 
 Tables = dict[str, Arrow]
 GIVEN = generate(brokers=12, topics=8, partitions=10, seed=5)
@@ -89,7 +89,9 @@ def test_hostile_names_are_text_and_no_markup() -> None:
     given = {
         **tables([broker(1, rack), broker(2, "b"), broker(3, rack)], [partition(name, 0, [1, 2])]),
         "replica_load": loads({(name, 0): 10}),
-        "rejected_rows": from_rows(REJECTED_ROWS, [("<b>x</b>", 3, "</td><svg onload=alert(1)>", "<i>why</i>")]),
+        "rejected_rows": from_rows(
+            REJECTED_ROWS, [("<b>x</b>", 3, "</td><svg onload=alert(1)>", "<i>why</i>", *NO_PARTITION)]
+        ),
     }
     page = page_of(given, Drain((1,)))
     read = Words(page)
@@ -105,7 +107,8 @@ def test_refused_moves_violations_and_rejected_rows_are_counted_by_kind_with_the
         **tables(brokers, parts),
         "replica_load": loads({("t", p): 10 for p in range(3)}),
         "rejected_rows": from_rows(
-            REJECTED_ROWS, [("f.json", 7, "{bad", "not JSON"), ("f.json", 9, "{bad", "not JSON")]
+            REJECTED_ROWS,
+            [("f.json", 7, "{bad", "not JSON", *NO_PARTITION), ("f.json", 9, "{bad", "not JSON", *NO_PARTITION)],
         ),
     }
     page = page_of(given, Drain((1,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,8 +11,17 @@ import pytest
 
 from kedge.pipeline.errors import BadInput, NotFound
 from kedge.pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, TABLES
-from kedge.pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_places, read_all
+from kedge.pipeline.tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, SNAPSHOT_TIME, TABLES
+from kedge.pipeline.tables.files import (
+    GROUP_ROWS,
+    Place,
+    Wanted,
+    find_place,
+    find_places,
+    find_snapshots,
+    read_all,
+    skipped_folders,
+)
 from kedge.pipeline.tables.journal import JOURNAL_EVENT
 from kedge.pipeline.tables.rejects import Rejects
 from kedge.pipeline.tables.schema import Table
@@ -25,7 +35,9 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, "east", "2026-11-21")
 
 
-@pytest.mark.parametrize("table", [*TABLES.values(), JOURNAL_EVENT], ids=lambda table: table.name)
+@pytest.mark.parametrize(
+    "table", [*(t for t in TABLES.values() if t is not SNAPSHOT_TIME), JOURNAL_EVENT], ids=lambda table: table.name
+)
 def test_an_empty_table_keeps_its_declared_columns_and_types(place: Place, table: Table) -> None:
     place.write(table, empty(table))
     assert place.read(table).schema.equals(arrow_schema(table))
@@ -63,8 +75,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(place: Pla
     place.write(BROKER, BROKERS)
     path = place.path(BROKER)
     before = path.read_bytes()
-    with pytest.raises(BadInput, match="no column rack"):
-        place.write(BROKER, BROKERS.drop_columns(["rack"]))
+    with pytest.raises(BadInput, match="no column broker_id"):
+        place.write(BROKER, BROKERS.drop_columns(["broker_id"]))
     with file_size_limit(100), pytest.raises(OSError, match="File too large"):
         place.write(BROKER, BROKERS)
     assert path.read_bytes() == before
@@ -72,20 +84,84 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(place: Pla
 
 
 def test_a_column_that_is_missing_or_null_or_of_another_type_is_named() -> None:
-    with pytest.raises(BadInput, match=r"here: no column broker_id, state; table broker needs broker_id, host"):
+    with pytest.raises(BadInput, match=r"here: no column broker_id; table broker has the columns broker_id, host"):
         conform(BROKER, BROKERS.drop_columns(["broker_id", "state"]), "here")
     nulls = BROKERS.set_column(0, "broker_id", pa.array([None, 1], pa.int32()))
     with pytest.raises(BadInput, match="column broker_id is null in 1 row"):
         conform(BROKER, nulls, "here")
     words = BROKERS.set_column(0, "broker_id", pa.array(["one", "two"]))
-    with pytest.raises(BadInput, match="here: the types differ from those of table broker"):
+    with pytest.raises(BadInput, match="here: column broker_id of table broker: expected int32, got string"):
         conform(BROKER, words, "here")
 
 
-def test_columns_of_a_narrower_type_are_taken_and_others_dropped() -> None:
-    """What Spark or pandas wrote comes with other integer types and with columns of partitions."""
-    found = BROKERS.set_column(0, "broker_id", pa.array([2, 1], pa.int64())).append_column("x", pa.array([1, 2]))
-    assert conform(BROKER, found, "here").schema.equals(arrow_schema(BROKER))
+def test_tables_of_other_programs_are_conformed() -> None:
+    """Integers are wider, text is a dictionary, times have no zone, a leader is null, what may be null is absent."""
+    written = pa.table(
+        {
+            "partition": pa.array([0, 1], pa.int64()),
+            "topic": pa.array(["t", "t"]).dictionary_encode(),
+            "replicas": pa.array([[1, 2], [2, 1]], pa.large_list(pa.int64())),
+            "isr": pa.array([[1], []], pa.list_(pa.int64())),
+            "leader": pa.array([1.0, None], pa.float64()),
+            "cluster": ["east", "east"],
+        }
+    )
+    found = conform(PARTITION, written, "here")
+    assert found.schema.equals(arrow_schema(PARTITION))
+    assert found.to_pylist() == [
+        dict(zip(PARTITION.names, row, strict=True))
+        for row in [("t", 0, [1, 2], [1], 1, 0, None, 0, None, None), ("t", 1, [2, 1], [], -1, 0, None, 0, None, None)]
+    ]
+    times = pa.table({"taken_at": pa.array([datetime(2026, 11, 28)], pa.timestamp("ns"))})  # noqa: DTZ001
+    assert conform(SNAPSHOT_TIME, times, "here")["taken_at"].to_pylist() == [datetime(2026, 11, 28, tzinfo=UTC)]
+
+
+def test_every_file_of_another_program_is_read(place: Place, tmp_path: Path) -> None:
+    """Pandas and Spark name files as they like, and Spark leaves files beside them."""
+    folder = tmp_path / "broker/cluster=east/snapshot=2026-11-21"
+    folder.mkdir(parents=True)
+    pq.write_table(BROKERS.slice(0, 1), folder / "6f1e-0.parquet")
+    pq.write_table(BROKERS.slice(1).select(["state", "broker_id"]), folder / "part-00001-c000.snappy.parquet")
+    for name in ("_SUCCESS", "._SUCCESS.crc", "_metadata.parquet"):
+        (folder / name).touch()
+    assert place.read(BROKER)["broker_id"].to_pylist() == [1, 2]
+    with pytest.raises(BadInput, match="another program wrote table broker of cluster east"):
+        place.write(BROKER, BROKERS)
+
+
+def test_what_a_later_version_wrote_is_refused(place: Place) -> None:
+    place.write(BROKER, BROKERS)
+    path = place.path(BROKER)
+    assert pq.read_metadata(path).metadata[b"kedge.schema"] == b"1"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({"kedge.schema": "2"}), path)
+    with pytest.raises(BadInput, match="a later version of Kedge wrote it"):
+        place.read(BROKER)
+
+
+def test_names_of_folders_are_escaped_as_by_spark_or_plain(tmp_path: Path) -> None:
+    for folder in ("cluster=a%3Db", "cluster=we st", "cluster=c%27d", "cluster=__HIVE_DEFAULT_PARTITION__", "cluster="):
+        (tmp_path / "broker" / folder / "snapshot=1").mkdir(parents=True)
+        pq.write_table(BROKERS, tmp_path / "broker" / folder / "snapshot=1/x.parquet")
+    found = find_places(tmp_path, BROKER, None)
+    assert [place.cluster for place in found] == ["a=b", "c'd", "we st"]
+    assert all(place.read(BROKER).num_rows == 2 for place in found)
+    assert skipped_folders(tmp_path, BROKER) == ["broker/cluster=", "broker/cluster=__HIVE_DEFAULT_PARTITION__"]
+
+
+def test_the_newest_snapshot_is_the_one_taken_last(tmp_path: Path) -> None:
+    """Those of unknown time are older, and are ordered by the numbers in their names."""
+    for name in ("9", "10", "monday", "friday"):
+        Place(tmp_path, "east", name).write(BROKER, BROKERS)
+    assert [place.snapshot for place in find_snapshots(tmp_path, BROKER, "east")] == ["friday", "monday", "9", "10"]
+    for day, name in ((23, "monday"), (27, "friday"), (1, "monday")):
+        Place(tmp_path, "east", name).write(
+            SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(datetime(2026, 11, day, tzinfo=UTC),)])
+        )
+    assert [place.snapshot for place in find_snapshots(tmp_path, BROKER, "east")] == ["9", "10", "monday", "friday"]
+    assert find_place(tmp_path, BROKER, None, None).snapshot == "friday"
+    last = Place(tmp_path, "east", "9").last_with(BROKER)
+    assert last is not None
+    assert last.snapshot == "friday"
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"no parquet at all" * 100], ids=["empty", "torn", "other"])

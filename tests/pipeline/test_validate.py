@@ -14,7 +14,7 @@ from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.validate import DUPLICATE_REPLICAS, validate
 from kedge.pipeline.tables.arrow import Arrow, from_rows
 from kedge.pipeline.tables.declared import BROKER_SAMPLE, REJECTED_ROWS, REPLICA_LOG, REPLICA_SAMPLE
-from tests.pipeline.snapshots import broker, clusters, partition, tables
+from tests.pipeline.snapshots import NO_PARTITION, broker, clusters, partition, tables
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 BROKERS = [broker(1, "a"), broker(2, "b"), broker(3, "c")]
@@ -50,10 +50,10 @@ def test_what_was_validated_is_valid(given: dict[str, Arrow]) -> None:
         (partition("t", -1, [1]), "the partition id is negative"),
         (partition("t", 0, [2, 1]), "the partition occurs twice"),
         (partition("t", 1, []), "the partition has no replicas"),
-        (partition("t", 1, [-1]), "replicas has a negative broker id"),
+        (partition("t", 1, [-1]), "replicas has a broker id that is negative or null"),
         (partition("t", 1, [1, 2, 1]), DUPLICATE_REPLICAS),
         (partition("t", 1, [1, 2], isr=[2, 2]), "a broker occurs twice among isr"),
-        (partition("t", 1, [1, 2], target=[3, -3]), "target_replicas has a negative broker id"),
+        (partition("t", 1, [1, 2], target=[3, -3]), "target_replicas has a broker id that is negative or null"),
         (partition("t", 1, [1, 2], write_bps=-1.0), "write_bps is negative or not a number"),
         (partition("t", 1, [1, 2], write_bps=float("nan")), "write_bps is negative or not a number"),
     ],
@@ -157,7 +157,10 @@ def test_samples_are_held_to_names_rates_and_age() -> None:
 
 
 def test_what_was_rejected_before_stays_there() -> None:
-    given = {**tables(BROKERS, [GOOD]), "rejected_rows": from_rows(REJECTED_ROWS, [("f", 1, "x", "bad")])}
+    given = {
+        **tables(BROKERS, [GOOD]),
+        "rejected_rows": from_rows(REJECTED_ROWS, [("f", 1, "x", "bad", *NO_PARTITION)]),
+    }
     assert reasons(validate(given)) == ["bad"]
 
 

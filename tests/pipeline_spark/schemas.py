@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kedge.pipeline.tables.arrow import Arrow, conform
-from kedge.pipeline.tables.declared import TABLES
+from kedge.pipeline.tables.declared import SNAPSHOT_TIME, TABLES
 from kedge.pipeline.tables.files import Place
 from tests.pipeline_spark.fleets import SNAPSHOT, Fleet
 
@@ -65,7 +65,8 @@ def in_folder(places: list[Place]) -> dict[str, Rows]:
         for table in TABLES.values():
             for part in place.parts(table):
                 if rows := place.read(table, part).to_pylist():
-                    found.setdefault(table.name, {})[place.cluster, place.snapshot, part] = _sorted(rows)
+                    key = (place.cluster, place.snapshot, "part" if table is SNAPSHOT_TIME else part)
+                    found.setdefault(table.name, {})[key] = _sorted(rows)
     return found
 
 

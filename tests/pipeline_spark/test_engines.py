@@ -169,14 +169,14 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
         missing.unlink()
         pq.write_table(table.drop_columns(["isr"]), short)
         pq.write_table(table.set_column(1, "partition", table.column("partition").cast(pa.string())), other)
-        leaders = pa.array([None, *table.column("leader").to_pylist()[1:]], pa.int32())
-        pq.write_table(table.set_column(4, "leader", leaders), null)
+        topics = pa.array([None, *table.column("topic").to_pylist()[1:]])
+        pq.write_table(table.set_column(0, "topic", topics), null)
         torn.write_bytes(whole[:-7])
         footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
         hollow.write_bytes(whole[:4] + bytes(footer - 4) + whole[footer:])
     said = fleet.same(lambda _: Plan("p", Leaders(), Limits()))
     assert [cluster for cluster, one in said.items() if isinstance(one[0], type)] == ["c0", "c1", "c3", "c4", "c5"]
-    assert "column leader is null in 1 row" in said["c3"][1]
+    assert "column topic is null in 1 row" in said["c3"][1]
     assert said["c2"][1:] == said["c6"][1:] or "c2" in said["c2"][0], "numbers as text are taken"
 
 

@@ -30,14 +30,14 @@ KEPT_AS = {
     "iceberg": ("catalog:lake.kedge", "iceberg", 3),
 }
 # Those that the commands below write.
-WRITTEN = ("broker", "broker_load", "partition", "plan", "plan_load", "plan_move", "rack_load", "replica_load",
-           "violation")  # fmt: skip
+WRITTEN = ("broker", "broker_load", "broker_valid", "partition", "partition_valid", "plan", "plan_load", "plan_move",
+           "rack_load", "replica_load", "snapshot_time", "violation")  # fmt: skip
 
 
 def lines(tables: str, kind: str, folder: Path, out: str) -> list[list[str]]:
     """A second cluster beside the first; a plan, and one of its clusters planned again; the plan is read."""
     options = ("--format", kind)
-    given = ("--broker-list", f"{folder}/brokers.json", "--snapshot", "1", *options)
+    given = ("--broker-list", f"{folder}/brokers.json", "--snapshot", "1", "--taken-at", "2026-11-28", *options)
     collect = ["plan", "collect", tables, *given, "--map", f"{folder}/map.json", "--cluster"]
     every = ("--all-clusters", *options)
     return [

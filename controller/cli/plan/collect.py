@@ -24,7 +24,7 @@ from ....pipeline.verbs.verb import Said, unheard
 from ....stores.reading import read_whole
 from ...model import numerals
 from ..engines import Engine, spark
-from ..options import CONNECTION, command, group, option
+from ..options import CONNECTION, Moment, command, group, option
 from ..printing import fail, print_pairs, say, without_place
 from ..store.opening import bar
 from .options import Common, alone, failing, formatted, output_options
@@ -39,8 +39,13 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 )
 @formatted
 @option("--cluster", metavar="ID", none="from --landing", help="Name for the cluster.")
+@option("--snapshot", metavar="ID", none="from --landing", help="Name for the snapshot.")
 @option(
-    "--snapshot", metavar="ID", none="from --landing", help="Name for the snapshot; the last by name is the newest."
+    "--taken-at",
+    metavar="TIME",
+    type=Moment(),
+    none="now",
+    help="When the files were written, such as 2026-11-28T06:00:00Z.",
 )
 @group(
     "Source (give exactly one)",
@@ -73,6 +78,7 @@ def collect(
     landing: str | None,
     new: bool,
     broker_list_cluster: str | None,
+    taken_at: int | None,
     as_json: bool,
     dry_run: bool,
     plain: bool,
@@ -89,7 +95,7 @@ def collect(
 
     Exit code: 0 done; 1 done with rejected rows; 2 the input cannot be used.
     """
-    named = {"cluster": cluster, "snapshot": snapshot, "broker_list_cluster": broker_list_cluster}
+    named = {"cluster": cluster, "snapshot": snapshot, "broker_list_cluster": broker_list_cluster, "taken_at": taken_at}
     _check({**sources, **named, "landing": landing}, new=new)
     with failing():
         if cluster is None or snapshot is None:
@@ -103,7 +109,7 @@ def collect(
             place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
             gathered = Gathered()
             consistent = _read(gathered, sources, cluster if broker_list_cluster is None else broker_list_cluster)
-            verb = Load(dry_run, consistent, tuple(gathered.notes))
+            verb = Load(dry_run, consistent, tuple(gathered.notes), taken_at=_moment(taken_at))
             result = (
                 _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
             )
@@ -123,6 +129,10 @@ def _check(given: Mapping[str, Any], *, new: bool) -> None:
     for name, needed in (("command_config", "bootstrap_server"), ("broker_list_cluster", "broker_list")):
         if given[name] is not None and given[needed] is None:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --{needed.replace('_', '-')}")
+
+
+def _moment(at_ms: int | None) -> datetime:
+    return datetime.now(UTC) if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
 
 
 def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:

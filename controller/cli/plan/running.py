@@ -16,13 +16,21 @@ import click
 
 from ....pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
 from ....pipeline.tables.declared import PARTITION
-from ....pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
+from ....pipeline.tables.files import (
+    PART,
+    Place,
+    check_name,
+    find_place,
+    find_places,
+    find_snapshots,
+    skipped_folders,
+)
 from ....pipeline.tables.location import Location
 from ....pipeline.tables.schema import Table
 from ....pipeline.verbs.local import results
 from ....pipeline.verbs.verb import Said, Told, Verb
 from ..engines import AUTO, LOCAL, SPARK, Engine, is_active, spark
-from ..printing import compact, note, one_line, print_pairs
+from ..printing import compact, note, one_line, print_pairs, say
 from ..store.opening import bar
 from .options import Common
 
@@ -103,6 +111,9 @@ def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[P
     for name, option in zip(named, ("--cluster", "--snapshot", "--since", "--until"), strict=True):
         if name is not None:
             check_name(name, option)
+    if common.all_clusters:
+        for folder in skipped_folders(common.tables, PARTITION):
+            say(f"{folder}: skipped, because its name cannot be that of a cluster")
     if common.all_snapshots:
         return [place for place in _every_snapshot(common) if place.has(table, part)] or _none(common, table, part)
     if not common.all_clusters:

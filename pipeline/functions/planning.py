@@ -1,0 +1,173 @@
+"""The stages of planning as functions on tables: Arrow tables for the local engine, DataFrames for Spark.
+
+`tables` maps names to tables: those that are collected (`broker`, `partition`, and as far as there are `replica_log`,
+`replica_sample`, `broker_sample`, `broker_default`), and what the functions before have added; docs/tables.md has their
+columns. The result has the tables given and those that are added, so that functions can be chained. With the columns
+`cluster` and `snapshot` a table holds many snapshots, each of which is handled alone.
+
+On Arrow tables the work is done at once. On DataFrames it is done by the workers, when the user reads a table. A wrong
+value of an argument raises BadInput at once; a snapshot that cannot be used raises it (on Spark: fails the job) when it
+is handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from ..errors import BadInput
+from ..stages.arrays import Limits
+from ..stages.load import WINDOW_S
+from ..stages.requests import (
+    KINDS,
+    TOLERANCE,
+    Add,
+    Drain,
+    FixRacks,
+    Leaders,
+    Rebalance,
+    ReducePartitions,
+    Request,
+    SetFactor,
+)
+from ..stages.validate import AGE_MAX_S
+from ..stages.waves import WaveSettings
+from ..tables.arrow import Arrow, conform
+from ..tables.declared import TABLES
+from . import steps
+from .steps import Step
+
+Frames: TypeAlias = Mapping[str, Any]
+"""Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
+
+_KEYS = ("cluster", "snapshot")
+
+
+def validate(tables: Frames, *, age_max_s: float = AGE_MAX_S) -> Frames:
+    """The rows that can be used, sorted by their keys; adds `rejected_rows` with the others and the reason of each.
+    `age_max_s`: of samples, in seconds. Doing it again changes nothing."""
+    return _then(tables, steps.validation(age_max_s))
+
+
+def compute_load(tables: Frames, *, window_s: int = WINDOW_S) -> Frames:
+    """Adds `replica_load`, `broker_load` and `rack_load`, in bytes and bytes/s, from sizes and samples of validated
+    tables. `window_s`: samples are averaged within so many seconds, then over these windows."""
+    return _then(tables, steps.loading(window_s))
+
+
+def check(
+    tables: Frames, *, limits: Limits | None = None, factor: int | None = None, ignore_racks: bool = False
+) -> Frames:
+    """Adds `violation`: broken rules of placement and capacity. `factor`: the wanted replication factor."""
+    return _then(tables, steps.checking(limits or Limits(), factor, ignore_racks=ignore_racks))
+
+
+def plan(
+    tables: Frames,
+    request: Request,
+    *,
+    name: str | None = None,
+    limits: Limits | None = None,
+    ignore_racks: bool = False,
+) -> Frames:
+    """Adds `plan` (a row for each snapshot), `plan_move`, `plan_reason` (what is not planned, and why) and `plan_load`;
+    for ReducePartitions also `reduction`. `name`: of the plan, by default that of its command."""
+    named = KINDS[type(request)] if name is None else name
+    return _then(tables, steps.planning(request, named, limits or Limits(), ignore_racks=ignore_racks))
+
+
+def drain(tables: Frames, brokers: Sequence[int] = (), **options: Any) -> Frames:
+    """`plan` of moving every replica away from these brokers, or from those in state draining. `options`: of `plan`."""
+    return plan(tables, Drain(tuple(brokers)), **options)
+
+
+def fill_brokers(
+    tables: Frames,
+    brokers: Mapping[int, str | None] | Sequence[int],
+    *,
+    tolerance: float = TOLERANCE,
+    bytes_max: int | None = None,
+    **options: Any,
+) -> Frames:
+    """`plan` of moving bytes to these brokers, new ones with their racks. `bytes_max`: copied, at most."""
+    racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers)
+    return plan(tables, Add(tuple(racks.items()), tolerance, bytes_max), **options)
+
+
+def rebalance(tables: Frames, *, tolerance: float = TOLERANCE, bytes_max: int | None = None, **options: Any) -> Frames:
+    """`plan` of balancing bytes over all brokers, within this share above the mean. `bytes_max`: copied, at most."""
+    return plan(tables, Rebalance(tolerance, bytes_max), **options)
+
+
+def fix_racks(tables: Frames, **options: Any) -> Frames:
+    """`plan` of spreading the replicas of each partition over racks (KIP-36)."""
+    return plan(tables, FixRacks(), **options)
+
+
+def set_replication_factor(tables: Frames, factor: int, topics: Sequence[str] = (), **options: Any) -> Frames:
+    """`plan` of `factor` replicas for the partitions of these topics, by default of all."""
+    return plan(tables, SetFactor(factor, tuple(topics)), **options)
+
+
+def balance_leaders(tables: Frames, **options: Any) -> Frames:
+    """`plan` of spreading preferred leaders evenly, by the order of replicas alone."""
+    return plan(tables, Leaders(), **options)
+
+
+def reduce_partitions(
+    tables: Frames, *, bytes_max: int, bps_max: float, topics: Sequence[str] = (), **options: Any
+) -> Frames:
+    """`plan` of fewer partitions for these topics (KIP-694), each below these bytes and bytes/s."""
+    return plan(tables, ReducePartitions(bytes_max, bps_max, tuple(topics)), **options)
+
+
+def waves(tables: Frames, settings: WaveSettings | None = None) -> Frames:
+    """Adds the waves of the plan in `tables`: `wave` with times in seconds, `wave_move`, `wave_throttle` with rates in
+    bytes/s, and `wave_reason` (moves that are in no wave)."""
+    return _then(tables, steps.dividing(settings or WaveSettings()))
+
+
+def _then(tables: Frames, step: Step) -> Frames:
+    step.check(tables.keys())
+    if all(isinstance(table, pa.Table) for table in tables.values()):
+        return _on_arrow(tables, step)
+    from ..spark.frames import Snapshots  # noqa: PLC0415 - only Spark's users have PySpark
+
+    return Snapshots.of(tables).then(step)
+
+
+# --- many snapshots in Arrow tables
+
+
+def _on_arrow(tables: Frames, step: Step) -> dict[str, Arrow]:
+    keyed = {name: tuple(key for key in _KEYS if key in table.column_names) for name, table in tables.items()}
+    if len(set(keyed.values())) > 1:
+        raise BadInput("expected the columns cluster and snapshot in all tables, or in none")
+    keys = next(iter(keyed.values()), ())
+    if not keys:
+        return {**tables, **step(dict(tables))}
+    snapshots: dict[tuple[str, ...], dict[str, Arrow]] = {}
+    for name, table in tables.items():
+        for values, rows in _by_snapshot(table, keys):
+            snapshots.setdefault(values, {})[name] = rows
+    found: dict[str, list[Arrow]] = {}
+    none = {name: table.slice(0, 0).drop_columns(list(keys)) for name, table in tables.items()}
+    for values, there in sorted(snapshots.items()):
+        given = {**none, **there}
+        for name, rows in {**given, **step(given)}.items():
+            found.setdefault(name, []).append(_with(conform(TABLES[name], rows, name), keys, values))
+    return {name: pa.concat_tables(some) for name, some in found.items()}
+
+
+def _by_snapshot(table: Arrow, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Arrow]]:
+    numbered = table.select(keys).append_column("row", pa.array(range(table.num_rows), pa.int64()))
+    for group in numbered.group_by(keys).aggregate([("row", "list")]).to_pylist():
+        yield tuple(group[key] for key in keys), table.take(group["row_list"]).drop_columns(list(keys))
+
+
+def _with(table: Arrow, keys: Sequence[str], values: Sequence[str]) -> Arrow:
+    for at, (key, value) in enumerate(zip(keys, values, strict=True)):
+        table = table.add_column(at, key, pa.repeat(pa.scalar(value), table.num_rows))
+    return table

@@ -1,0 +1,98 @@
+"""The stages of planning as steps from the tables of a snapshot to more tables of it, for both engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import partial
+from typing import Final, TypeAlias
+
+import attrs
+
+from ..errors import BadInput, NothingAsked
+from ..stages.arrays import Limits
+from ..stages.check import check
+from ..stages.load import load
+from ..stages.plan import plan
+from ..stages.requests import ReducePartitions, Request
+from ..stages.validate import validate
+from ..stages.waves import WaveSettings, waves
+from ..tables.arrow import Arrow, conform
+from ..tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    OF_PLAN,
+    OF_WAVES,
+    PARTITION,
+    RACK_LOAD,
+    REDUCTION,
+    REJECTED_ROWS,
+    REPLICA_LOAD,
+    TABLES,
+    VIOLATION,
+)
+from ..tables.schema import Table
+
+Tables: TypeAlias = dict[str, Arrow]
+_COLLECTED: Final[Mapping[Table, str]] = dict.fromkeys((BROKER, PARTITION), "has to be given")
+_LOADED: Final = {**_COLLECTED, REPLICA_LOAD: "compute_load adds"}
+
+
+@attrs.frozen
+class Step:
+    """`run`: from the tables of a snapshot to those that it adds or replaces. `makes`: these tables, at most. `needs`:
+    the tables without which it cannot run, and the function that adds them."""
+
+    run: Callable[[Tables], Tables]
+    makes: Sequence[Table]
+    needs: Mapping[Table, str] = attrs.field(factory=lambda: _COLLECTED)
+
+    def __call__(self, tables: Tables) -> Tables:
+        """Raises PipelineError if the snapshot cannot be used."""
+        return self.run({name: conform(TABLES[name], table, name) for name, table in tables.items()})
+
+    def check(self, names: AbstractSet[str]) -> None:
+        """Raises BadInput if a table is missing, or is none of the pipeline's."""
+        if unknown := sorted(names - TABLES.keys()):
+            raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
+        missing = {table.name: adds for table, adds in self.needs.items() if table.name not in names}
+        if missing:
+            raise BadInput("; ".join(f"no table {name}, which {adds}" for name, adds in missing.items()))
+
+
+def validation(age_max_s: float) -> Step:
+    return Step(partial(validate, age_max_s=age_max_s), (REJECTED_ROWS,))
+
+
+def loading(window_s: int) -> Step:
+    return Step(partial(load, window_s=window_s), (BROKER, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD))
+
+
+def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
+    def run(tables: Tables) -> Tables:
+        return {VIOLATION.name: check(tables, limits=limits, factor=factor, ignore_racks=ignore_racks)}
+
+    return Step(run, (VIOLATION,))
+
+
+def planning(request: Request, name: str, limits: Limits, *, ignore_racks: bool) -> Step:
+    """It adds no table where the request is empty for the snapshot, such as a drain where no broker is draining."""
+
+    def run(tables: Tables) -> Tables:
+        try:
+            return plan(tables, request, name=name, limits=limits, ignore_racks=ignore_racks)
+        except NothingAsked:
+            return {}
+
+    return Step(run, (*OF_PLAN, REDUCTION) if isinstance(request, ReducePartitions) else OF_PLAN, _LOADED)
+
+
+def dividing(settings: WaveSettings) -> Step:
+    """It adds no table where there is no plan."""
+
+    def run(tables: Tables) -> Tables:
+        if "plan" not in tables or not tables["plan"].num_rows:
+            return {}
+        return waves(tables, tables["plan"]["plan"][0].as_py(), settings)
+
+    return Step(run, OF_WAVES, _LOADED)

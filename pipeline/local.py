@@ -1,0 +1,87 @@
+"""The pipeline on Arrow tables, in this process: `from kedge.pipeline import local`.
+
+    raw = local.read("tables", cluster="east")
+    silver = local.compute_load(local.validate(raw))
+    moves = local.waves(local.drain(silver, brokers=[3]))
+    local.write(moves, "tables", cluster="east", snapshot="2026-11-28")
+
+`kedge.pipeline.spark` has the same functions on DataFrames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .functions.planning import (
+    Frames,
+    balance_leaders,
+    check,
+    compute_load,
+    drain,
+    fill_brokers,
+    fix_racks,
+    plan,
+    rebalance,
+    reduce_partitions,
+    set_replication_factor,
+    validate,
+    waves,
+)
+from .stages.export import export as export_files
+from .stages.snapshots import check_same
+from .tables.arrow import Arrow
+from .tables.declared import PARTITION
+from .tables.files import Place, find_place
+from .tables.whole import COLLECTED_NAMES, read_tables, write_tables
+from .verbs.page import page_of
+
+__all__ = [
+    "balance_leaders",
+    "check",
+    "compute_load",
+    "drain",
+    "export",
+    "fill_brokers",
+    "fix_racks",
+    "plan",
+    "read",
+    "rebalance",
+    "reduce_partitions",
+    "set_replication_factor",
+    "validate",
+    "waves",
+    "write",
+]
+
+
+def read(
+    root: str | Path,
+    names: Iterable[str] = COLLECTED_NAMES,
+    *,
+    cluster: str | None = None,
+    snapshot: str | None = None,
+    plan: str | None = None,
+) -> dict[str, Arrow]:
+    """The tables of a snapshot, by default what was collected of the only cluster's newest one. `root`: a folder, or a
+    location such as s3://bucket/tables. `plan`: whose tables are read, if `names` has some of plans. A name such as
+    broker_valid gives validated rows, as `broker`. Raises NotFound if there is no snapshot, BadInput if a table cannot
+    be read."""
+    return read_tables(find_place(str(root), PARTITION, cluster, snapshot), names, plan)
+
+
+def write(tables: Frames, root: str | Path, *, cluster: str, snapshot: str) -> None:
+    """The tables are below `root`, where the commands read them. Validated rows are kept apart from those collected,
+    which are not replaced. Raises BadInput for a bad name, OSError if a file cannot be written."""
+    write_tables(Place(str(root), cluster, snapshot), tables)
+
+
+def export(tables: Frames, folder: str | Path, *, cluster: str, snapshot: str) -> dict[str, Any]:
+    """The folder has the plan in `tables` and its waves as files: JSON for `kafka-reassign-partitions`, what undoes a
+    wave, throttles, a page, and a manifest, which is returned. Raises BadInput if the folder holds something else,
+    OSError if it cannot be written."""
+    check_same(tables)
+    page = page_of(cluster, snapshot, tables).decode()
+    manifest: dict[str, Any] = export_files(tables, Path(folder), cluster=cluster, snapshot=snapshot, report=page)
+    return manifest

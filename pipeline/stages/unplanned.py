@@ -1,0 +1,46 @@
+"""Partitions that no plan knows, since their rows were rejected, and what a request leaves undone because of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..tables.arrow import Arrow, from_rows, in_order
+from ..tables.declared import PLAN_REASON
+from .requests import Drain, FixRacks, Request, SetFactor
+
+
+def with_unplanned(
+    found: dict[str, Arrow], rejected: Arrow | None, request: Request, leaving: frozenset[int]
+) -> dict[str, Arrow]:
+    """The tables of a plan, incomplete and with a reason for each rejected partition that the request is about: for a
+    drain those with a replica on a broker of `leaving`, or whose replicas are not known. Plans that level are about no
+    single partition."""
+    if rejected is None or not isinstance(request, Drain | FixRacks | SetFactor):
+        return found
+    rows = rejected.filter(pc.is_valid(rejected["brokers"])).to_pylist()
+    name = found["plan"]["plan"][0].as_py()
+    more = [(name, *reason) for row in rows for reason in _reasons(row, request, leaving)]
+    if not more:
+        return found
+    reasons = pa.concat_tables([found["plan_reason"], from_rows(PLAN_REASON, more)])
+    (row,) = found["plan"].to_pylist()
+    row |= {"complete": False, "rejected": row["rejected"] + len(more)}
+    plan = pa.Table.from_pylist([row], schema=found["plan"].schema)
+    return {**found, "plan": plan, "plan_reason": in_order(PLAN_REASON, reasons)}
+
+
+def _reasons(row: dict[str, Any], request: Request, leaving: frozenset[int]) -> Iterator[tuple[object, ...]]:
+    """Topic, partition, broker and reason."""
+    reason = f"not planned, because its row was rejected: {row['reason']}"
+    if not isinstance(request, Drain):
+        if not isinstance(request, SetFactor) or row["topic"] in (request.topics or (row["topic"],)):
+            yield row["topic"], row["partition"], None, reason
+    elif not row["brokers"]:
+        yield row["topic"], row["partition"], None, reason
+    else:
+        for broker in sorted(leaving.intersection(row["brokers"])):
+            yield row["topic"], row["partition"], broker, reason

@@ -1,0 +1,67 @@
+"""The tables of a snapshot, read and written together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import pyarrow.compute as pc
+
+from ..errors import BadInput
+from .arrow import Arrow
+from .declared import (
+    BROKER,
+    BROKER_DEFAULT,
+    OF_PLAN,
+    OF_WAVES,
+    PARTITION,
+    PARTITION_VALID,
+    PLAN,
+    REDUCTION,
+    SAMPLES,
+    TABLES,
+)
+from .files import Place
+from .schema import Table
+
+COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *SAMPLES)
+COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
+_ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
+"""Tables that say that something exists are written after what they stand for."""
+
+
+def tables_of(names: Iterable[str]) -> list[Table]:
+    """Raises BadInput for a name that is none."""
+    given = list(names)
+    if unknown := sorted(set(given) - TABLES.keys()):
+        raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
+    return [TABLES[name] for name in given]
+
+
+def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> dict[str, Arrow]:
+    """The tables of these names that are there, those of plans for `plan`; validated rows as broker and partition."""
+    parts = [
+        (table, {"part": plan} if plan is not None and PLAN.name in table.names else {}) for table in tables_of(names)
+    ]
+    return {table.key: place.read(table, **part) for table, part in parts if place.has(table, **part)}
+
+
+def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
+    """The place has these tables. With loads they are validated: their rows are kept in tables of their own, and
+    what was collected stays as it is. Raises as `Place.write`."""
+    is_valid = "replica_load" in tables
+    plans = tables["plan"]["plan"].to_pylist() if "plan" in tables else []
+    if is_valid:
+        place.remove(PARTITION_VALID)
+    for plan in plans:
+        for table in (PLAN, *OF_WAVES[::-1], REDUCTION):
+            place.remove(table, plan)
+    for table in sorted(tables_of(tables), key=lambda table: _ORDER.get(table, -1)):
+        rows = tables[table.name]
+        if PLAN.name in table.names:
+            for plan in plans:
+                place.write(table, rows.filter(pc.equal(rows["plan"], plan)), plan)
+        elif is_valid and table in (BROKER, PARTITION):
+            place.write(table.valid(), rows)
+        elif not is_valid or table not in COLLECTED:
+            place.write(table, rows)

@@ -1,0 +1,91 @@
+"""The stages as functions on Arrow tables, of one snapshot or of many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from kedge.pipeline import WaveSettings, generate, local
+from kedge.pipeline.errors import BadInput, NotFound
+from kedge.pipeline.tables.arrow import Arrow
+from tests.kit.commands import run
+from tests.pipeline.snapshots import broker, partition, tables
+
+COLLECTED = ("broker", "partition")
+
+
+def keyed(table: Arrow, cluster: str) -> Arrow:
+    for name, value in (("cluster", cluster), ("snapshot", "1")):
+        table = table.append_column(name, pa.repeat(value, table.num_rows))
+    return table
+
+
+def planned(given: dict[str, Arrow]) -> dict[str, Arrow]:
+    silver = local.compute_load(local.validate(given))
+    return dict(local.waves(local.drain(local.check(silver), brokers=[1001]), WaveSettings(throttle_bps=1e6)))
+
+
+def test_each_snapshot_of_a_table_is_planned_alone() -> None:
+    alone = {name: generate(brokers=9, topics=3, partitions=4, seed=n) for n, name in enumerate(("east", "west"))}
+    both = {
+        table: pa.concat_tables([keyed(alone[cluster][table], cluster) for cluster in ("west", "east")])
+        for table in COLLECTED
+    }
+    together = planned(both)
+    for cluster, given in alone.items():
+        for name, table in planned({table: given[table] for table in COLLECTED}).items():
+            ours = together[name].filter(pa.compute.equal(together[name]["cluster"], cluster))
+            assert ours.drop_columns(["cluster", "snapshot"]).equals(table), name
+
+
+def test_the_result_has_the_given_tables_and_those_added() -> None:
+    given = generate(brokers=9, topics=3, partitions=4)
+    found = local.drain(given, brokers=[1001], name="first")
+    assert {*found} == {*given, "plan", "plan_move", "plan_reason", "plan_load"}
+    assert found["partition"] is given["partition"]
+    assert found["plan"]["plan"].to_pylist() == ["first"]
+
+
+def test_a_request_that_is_empty_for_a_snapshot_adds_no_plan() -> None:
+    given = generate(brokers=9, topics=3, partitions=4)
+    assert {*local.waves(local.drain(given))} == {*given}
+
+
+def test_keys_in_some_tables_only_are_refused() -> None:
+    given = generate(brokers=9, topics=3, partitions=4)
+    with pytest.raises(BadInput, match="cluster and snapshot in all tables, or in none"):
+        local.validate({**given, "broker": keyed(given["broker"], "east")})
+
+
+def test_validating_again_changes_nothing() -> None:
+    """Also of rows that were rejected by then."""
+    given = tables([broker(1), broker(1)], [partition("t", 0, [1]), partition("t", 1, [1, 1])])
+    once = local.validate(given)
+    assert once["rejected_rows"].num_rows == 2
+    assert dict(local.validate(once)) == dict(once)
+    assert local.validate({**given, "rejected_rows": once["rejected_rows"]})["rejected_rows"] == once["rejected_rows"]
+
+
+def test_what_is_written_is_what_the_commands_read(tmp_path: Path) -> None:
+    """And what another program wrote stays as it is."""
+    given = generate(brokers=9, topics=3, partitions=4)
+    for name in COLLECTED:
+        (folder := tmp_path / name / "cluster=east" / "snapshot=1").mkdir(parents=True)
+        pq.write_table(given[name], folder / "00000-0.parquet")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    raw = local.read(tmp_path)
+    assert raw == {name: given[name] for name in COLLECTED}
+    with pytest.raises(NotFound, match="no snapshot 2"):
+        local.read(tmp_path, snapshot="2")
+    local.write(
+        local.drain(local.compute_load(local.validate(raw)), brokers=[1001]), tmp_path, cluster="east", snapshot="1"
+    )
+    assert run("plan", "waves", tmp_path, "--name", "drain", "--throttle", "1MB").exit_code == 0
+    assert {path: path.read_bytes() for path in before} == before
+    names = ("broker_valid", "plan_move", "wave")
+    assert {*local.read(tmp_path, names, plan="drain")} == {"broker", "plan_move", "wave"}
+    with pytest.raises(BadInput, match="unknown tables plans"):
+        local.read(tmp_path, ["plans"])
