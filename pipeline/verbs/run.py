@@ -71,7 +71,7 @@ class Run:
         if not self.dry_run:
             kept.keep(place)
         if step is not None:
-            export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True)
+            export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True, windows=policy.windows)
             export.run(place, read_all(kept, export.wanted), told)
         row["written"] = not self.dry_run
         if not self.dry_run:

@@ -14,11 +14,12 @@ import click
 
 from ....pipeline.amounts import duration
 from ....pipeline.cautions import size_words
-from ....pipeline.errors import PipelineError, Refused, Stopped
+from ....pipeline.errors import BadInput, PipelineError, Refused, Stopped
 from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.route import Time
+from ....pipeline.windows import Window, window
 from ...model.plural import counted
 from ..copying import described
 from ..kafka import Endpoint, Failed, connected
@@ -69,6 +70,16 @@ class _Teller:
             confirm(f"wave {event.wave} of {event.waves}  {what}")
 
 
+class MaintenanceWindow(click.ParamType[Window]):
+    name = "window"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Window:
+        try:
+            return value if isinstance(value, Window) else window(value)
+        except BadInput as error:
+            self.fail(str(error), param, ctx)
+
+
 class _Time(Time):
     """Ctrl-C ends a pause, or takes effect before the next request: inside of one it might be lost."""
 
@@ -96,6 +107,15 @@ def _title(event: Event) -> str:
     "Waves",
     option("--from-wave", type=click.IntRange(1), metavar="N", none="1", help="Number of the first wave."),
     option("--to-wave", type=click.IntRange(1), metavar="N", none="the last", help="Number of the last wave."),
+    option(
+        "--window",
+        "windows",
+        type=MaintenanceWindow(),
+        multiple=True,
+        metavar="WINDOW",
+        none="those of FOLDER, or any time",
+        help="Window in which waves may start: '22:00-04:00 UTC'; may be repeated.",
+    ),
     option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
@@ -165,6 +185,7 @@ def _options(given: dict[str, Any], teller: _Teller) -> Options:
         timeout_s=given["timeout"],
         poll_s=given["poll"],
         tell=teller,
+        windows=given["windows"] or None,
     )
 
 
