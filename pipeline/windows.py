@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -41,12 +41,6 @@ class Window:
         ends = datetime.combine(day + timedelta(days=is_next), self.end or time(), self.zone)
         return datetime.combine(day, self.begin, self.zone).astimezone(UTC), ends.astimezone(UTC)
 
-    def from_day_of(self, now: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Those that may be open at `now`, and at least one later one, in order."""
-        today = now.astimezone(self.zone).date()
-        near = (today + timedelta(days=n) for n in range(-1, 9))
-        return (self.on(day) for day in near if day.weekday() in self.days)
-
 
 def window(text: Any) -> Window:
     """The window that the text describes. Raises BadInput."""
@@ -74,10 +68,10 @@ def _zone(name: str) -> tzinfo:
 
 def opens_at(windows: Iterable[Window], now: datetime) -> datetime:
     """`now` if one of the windows is open or there is none, else when the next one opens."""
-    found = [span for one in windows for span in one.from_day_of(now)]
-    if not found or any(opens <= now < closes for opens, closes in found):
-        return now
-    return min(opens for opens, _ in found if opens > now)
+    near = [(one, now.astimezone(one.zone).date() + timedelta(days=n)) for one in windows for n in range(-1, 9)]
+    found = [one.on(day) for one, day in near if day.weekday() in one.days]
+    is_open = not found or any(opens <= now < closes for opens, closes in found)
+    return now if is_open else min(opens for opens, _ in found if opens > now)
 
 
 def closed_s(windows: Iterable[Window], now: datetime, told: Callable[[str], object]) -> float:

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -40,11 +40,6 @@ def _quiet(event: Event) -> None:
     """Ignore the event."""
 
 
-def _at_any_time(_: Job) -> float:
-    """No maintenance window."""
-    return 0
-
-
 @attrs.frozen(kw_only=True)
 class Options:
     """How a plan is submitted. `admin`: returns the admin API of the controller that leads now, required with a store.
@@ -57,7 +52,7 @@ class Options:
     poll_s: float = POLL_S
     time: Time = attrs.field(factory=Time)
     tell: Tell = _quiet
-    windows: tuple[Window, ...] | None = None
+    windows: Sequence[Window] | None = None
 
 
 @attrs.frozen
@@ -102,8 +97,7 @@ def submit(
         jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
         jobs = [job for job in jobs if progress.waves.get(job.wave.number) != "done"]
         windows = plan.windows if options.windows is None else options.windows
-        closed = partial(_closed_s, windows, follower, progress)
-        return _dry(follower, jobs, closed) if dry_run else _run(follower, progress, jobs, closed)
+        return (_dry if dry_run else _run)(follower, progress, jobs, windows)
 
 
 def roll_back(
@@ -120,7 +114,7 @@ def roll_back(
         begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
         follower = _follower(to, options, progress)
         jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
-        done = _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
+        done = (_dry if dry_run else _run)(follower, progress, jobs)
         return done if jobs else Outcome("done", told=("no wave of the plan was submitted from this folder",))
 
 
@@ -172,19 +166,19 @@ def _begun(plan: Exported, *, dry_run: bool) -> Iterator[Progress]:
         yield read_progress(plan)
 
 
-def _closed_s(windows: tuple[Window, ...], follower: Follower, progress: Progress, job: Job) -> float:
+def _closed_s(windows: Sequence[Window], follower: Follower, progress: Progress, job: Job) -> float:
     """The seconds until the wave may start. One that was submitted is followed at any time."""
     is_sent = progress.waves.get(job.wave.number) == "sent"
     return 0 if is_sent else closed_s(windows, follower.time.utc_now(), partial(follower.told, "waiting", job))
 
 
-def _dry(follower: Follower, jobs: list[Job], closed: Callable[[Job], float] = _at_any_time) -> Outcome:
+def _dry(follower: Follower, progress: Progress, jobs: list[Job], windows: Sequence[Window] = ()) -> Outcome:
     """Check the first wave; the state of the cluster before the others is not known."""
     missing = 0
     for place, job in enumerate(jobs):
         count = len(job.wave.moves)
         if place == 0:
-            closed(job)
+            _closed_s(windows, follower, progress, job)
             check(follower, job)
             count = sum(s.kind == "missing" for s in follower.standings(job, follower.look(job.wave.moves)))
         follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes))
@@ -192,12 +186,10 @@ def _dry(follower: Follower, jobs: list[Job], closed: Callable[[Job], float] = _
     return Outcome("dry run", tuple(job.wave.number for job in jobs), missing)
 
 
-def _run(
-    follower: Follower, progress: Progress, jobs: list[Job], closed: Callable[[Job], float] = _at_any_time
-) -> Outcome:
+def _run(follower: Follower, progress: Progress, jobs: list[Job], windows: Sequence[Window] = ()) -> Outcome:
     sent, told = 0, []
     for job in jobs:
-        while (seconds := closed(job)) > 0:
+        while (seconds := _closed_s(windows, follower, progress, job)) > 0:
             follower.time.pause(min(seconds, _CLOSED_S))
         began_s = follower.time.now_s()
         check(follower, job)

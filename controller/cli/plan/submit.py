@@ -14,12 +14,12 @@ import click
 
 from ....pipeline.amounts import duration
 from ....pipeline.cautions import size_words
-from ....pipeline.errors import BadInput, PipelineError, Refused, Stopped
+from ....pipeline.errors import PipelineError, Refused, Stopped
 from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.route import Time
-from ....pipeline.windows import Window, window
+from ....pipeline.windows import window
 from ...model.plural import counted
 from ..copying import described
 from ..kafka import Endpoint, Failed, connected
@@ -70,16 +70,6 @@ class _Teller:
             confirm(f"wave {event.wave} of {event.waves}  {what}")
 
 
-class MaintenanceWindow(click.ParamType[Window]):
-    name = "window"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Window:
-        try:
-            return value if isinstance(value, Window) else window(value)
-        except BadInput as error:
-            self.fail(str(error), param, ctx)
-
-
 class _Time(Time):
     """Ctrl-C ends a pause, or takes effect before the next request: inside of one it might be lost."""
 
@@ -110,7 +100,6 @@ def _title(event: Event) -> str:
     option(
         "--window",
         "windows",
-        type=MaintenanceWindow(),
         multiple=True,
         metavar="WINDOW",
         none="those of FOLDER, or any time",
@@ -185,7 +174,7 @@ def _options(given: dict[str, Any], teller: _Teller) -> Options:
         timeout_s=given["timeout"],
         poll_s=given["poll"],
         tell=teller,
-        windows=given["windows"] or None,
+        windows=tuple(map(window, given["windows"])) or None,
     )
 
 
