@@ -169,7 +169,9 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
     if cluster is None:
         found = _values(root, table.name, "cluster")
         if len(found) > 1:
-            raise BadInput(f"{root}: several clusters exist, name one of {', '.join(found[:20])}")
+            raise BadInput(
+                f"{root}: several clusters exist; give --cluster with one of {', '.join(found[:20])}, or --all-clusters"
+            )
         if not found:
             raise NotFound(f"{root}: no table {table.name}")
         cluster = found[0]
