@@ -25,10 +25,12 @@ def size_words(value: int | None) -> str:
 
 def copied_words(said: Mapping[str, Any]) -> str:
     """The bytes that a plan copies, and the least possible. `said`: a row of the table plan."""
+    if not said["replicas_copied"]:
+        return "nothing is copied"
     if said["bytes_copied"] is None:
-        return "an unknown number of bytes"
+        return "an unknown number of bytes is copied"
     more = f" and {of_partitions(said['copied_unsized'])} of unknown size" if said["copied_unsized"] else ""
-    return f"{amount(said['bytes_copied'])}{more}, at least {amount(said['bytes_bound'])} had to be copied"
+    return f"{amount(said['bytes_copied'])}{more} are copied, at least {amount(said['bytes_bound'])} have to be"
 
 
 def ratio_words(before: float | None, after: float | None, form: str = "{:.4f} before, {:.4f} after") -> str:
@@ -68,6 +70,19 @@ def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True
         if unknown and len(unknown) < len(living):
             found.append(f"the {what} of {_brokers(unknown)} is not known, that of others is: no limit applies there")
     return found
+
+
+def of_new_topics(ids: Sequence[int]) -> str:
+    """The sentence for brokers that are, or are to be, empty."""
+    gets, it_is = ("gets", "it is") if len(ids) == 1 else ("get", "they are")
+    return f"{_brokers(ids)} still {gets} replicas of new topics until {it_is} stopped"
+
+
+def of_drain(ids: Sequence[int]) -> str:
+    """The same for brokers to drain, and what prevents it."""
+    its, it = ("its", "it") if len(ids) == 1 else ("their", "them")
+    first = f"set {its} config cordoned.log.dirs=* before the drain (Kafka 4.3 or later)"
+    return f"{of_new_topics(ids)}: {first}, or stop {it} as soon as `kedge plan is-empty` finds {it} empty"
 
 
 def of_spread(racks: Mapping[int, str | None], held: Mapping[int, int]) -> list[str]:

@@ -35,6 +35,7 @@ from .stages.arrays import Limits
 from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from .stages.waves import WaveSettings
 from .tables.location import PARQUET, Location
+from .windows import window
 
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
@@ -53,7 +54,8 @@ _KINDS: Final = {
 @attrs.frozen
 class Policy:
     """The policy of one cluster. `steps`: the possible plans; the first that changes something is made. `sha256`: of
-    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded."""
+    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded. `windows`: in
+    which the waves of an exported plan may start."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -69,6 +71,7 @@ class Policy:
     throttle: int | None = None
     window: int | None = None
     samples_age: float | None = None
+    windows: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         unknown = [step for step in self.steps if step not in STEPS]
@@ -83,6 +86,10 @@ class Policy:
             raise BadInput(f"window: expected at least 1 second, got {self.window}")
         if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
             raise BadInput(f"samples-age: expected seconds, at least 0, got {self.samples_age}")
+        try:
+            tuple(map(window, self.windows))
+        except BadInput as error:
+            raise BadInput(f"windows: {error}") from None
 
     @property
     def loads(self) -> bool:
@@ -189,7 +196,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         if parsed is None:
             raise BadInput(f"{where}.{name}: expected bytes such as 123, 5GiB or 1.5GB, got {value!r:.80}")
         return parsed
-    if name == "steps":
+    if type(default) is tuple:
         return tuple(_typed(found, name, list, where=f"{where}."))
     kind = float if name == "samples-age" else int if default is None else type(default)
     if kind is float and type(value) is int:

@@ -39,9 +39,8 @@ class Group:
 
 def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None = None) -> Mapping[str, Command]:
     """`rows`: the name of a command -> its module below `room`, and what it does."""
-    return {
-        name: Command(says, f"{room}.{module}", name.replace("-", "_"), extra) for name, (module, says) in rows.items()
-    }
+    attributes = {name: "list_" if name == "list" else name.replace("-", "_") for name in rows}
+    return {name: Command(says, f"{room}.{module}", attributes[name], extra) for name, (module, says) in rows.items()}
 
 
 KAFKA: Final = Group(
@@ -114,7 +113,11 @@ PLAN: Final = Group(
             "waves": ("stages", "Cut a plan into waves that respect the limits of each broker."),
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
             "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
+            "list": ("see", "List the snapshots in TABLES, and the plans of each."),
+            "show": ("see", "Show a plan: its moves, what was refused, and its waves."),
+            "is-empty": ("see", "Report what is left on brokers that were drained."),
             "compare": ("compare", "Compare the plans of earlier snapshots."),
+            "forget": ("see", "Delete old snapshots with their plans."),
             "apply-policy": ("stages", "Check, plan, cut and export every cluster that a policy file names."),
         },
         "pipeline",

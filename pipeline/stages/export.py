@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -118,10 +118,16 @@ def _throttles(rates: list[dict[str, Any]], moves: list[dict[str, Any]]) -> dict
 
 
 def export(
-    tables: Mapping[str, Arrow], folder: Path, *, cluster: str, snapshot: str, report: str | None = None
+    tables: Mapping[str, Arrow],
+    folder: Path,
+    *,
+    cluster: str,
+    snapshot: str,
+    report: str | None = None,
+    windows: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The folder holds the plan's files, and nothing else. Returns the manifest. Raises BadInput if the folder is there
-    and no export."""
+    """The folder holds the plan's files, and nothing else. Returns the manifest. `windows`: in which its waves may
+    start, as in a policy. Raises BadInput if the folder is there and no export."""
     found = files(tables, report)
     (said,) = tables["plan"].to_pylist()
     manifest = {
@@ -133,6 +139,8 @@ def export(
         "snapshot_sha256": said["snapshot_sha256"],
         "files": {path: _entry(data) for path, data in sorted(found.items())},
     }
+    if windows:
+        manifest["windows"] = list(windows)
     _check_replaceable(folder)
     _replace(folder, {**found, MANIFEST: _dump(manifest)})
     return manifest

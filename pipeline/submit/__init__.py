@@ -1,5 +1,6 @@
 """Submits plans to a controller, wave after wave, and follows them until the last reassignment is complete."""
 
+from ..windows import Window, window
 from .driver import Options, Outcome, Reach, cancel, roll_back, submit
 from .exported import read_export
 from .looking import Event
@@ -17,8 +18,10 @@ __all__ = [
     "Sent",
     "Time",
     "Unsure",
+    "Window",
     "cancel",
     "read_export",
     "roll_back",
     "submit",
+    "window",
 ]

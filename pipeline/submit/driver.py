@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -18,6 +19,7 @@ import attrs
 from ...controller.model.plural import counted
 from ...stores import MetadataStore
 from ..errors import BadInput, Refused, Stopped
+from ..windows import Window, closed_s
 from .checking import check
 from .exported import Exported, Wave, read_export
 from .following import Follower
@@ -27,6 +29,7 @@ from .route import Route, Time, Unsure
 from .routes import Admin, AdminRoute
 
 CANCEL_S: Final = 60.0
+_CLOSED_S: Final = 60.0  # a pause before the clock is read again: it may be set, and the machine may sleep
 
 Reach: TypeAlias = MetadataStore | Callable[[Progress], Route]
 """Where a plan is submitted: to the controller of a store, or by another way, which is created for one plan and keeps
@@ -40,7 +43,8 @@ def _quiet(event: Event) -> None:
 @attrs.frozen(kw_only=True)
 class Options:
     """How a plan is submitted. `admin`: returns the admin API of the controller that leads now, required with a store.
-    `throttles`: whether to set the waves' rates. `timeout_s`: of each wave."""
+    `throttles`: whether to set the waves' rates. `timeout_s`: of each wave. `windows`: in which waves may start; None:
+    those of the export."""
 
     admin: Callable[[], Admin] | None = None
     throttles: bool = True
@@ -48,6 +52,7 @@ class Options:
     poll_s: float = POLL_S
     time: Time = attrs.field(factory=Time)
     tell: Tell = _quiet
+    windows: Sequence[Window] | None = None
 
 
 @attrs.frozen
@@ -71,8 +76,9 @@ def submit(
     dry_run: bool = False,
 ) -> Outcome:
     """Every wave of the exported plan (from `first` to `last`) is complete and its throttles are removed, in the order
-    of their numbers. It may be called again at any time and continues from the state of the cluster. `dry_run`: the
-    first unfinished wave is checked, and the moves to submit are reported; nothing is written.
+    of their numbers. It may be called again at any time and continues from the state of the cluster. No wave begins
+    outside a maintenance window: an event of the kind "waiting" has the time of the next one. `dry_run`: the first
+    unfinished wave is checked, and the moves to submit are reported; nothing is written.
 
     Raises BadInput for a folder without an export, one that differs from its manifest, or one with none of the waves,
     and for a store without an admin API. Raises Refused if the cluster differs from the plan, other reassignments run,
@@ -90,9 +96,8 @@ def submit(
             raise Refused(f"{folder}: a rollback is not complete; --rollback continues it")
         jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
         jobs = [job for job in jobs if progress.waves.get(job.wave.number) != "done"]
-        if dry_run:
-            return _dry(follower, jobs)
-        return _run(follower, progress, jobs)
+        windows = plan.windows if options.windows is None else options.windows
+        return (_dry if dry_run else _run)(follower, progress, jobs, windows)
 
 
 def roll_back(
@@ -103,13 +108,13 @@ def roll_back(
     dry_run: bool = False,
 ) -> Outcome:
     """The begun waves are undone, the last one first: their partitions are where they were before. A running wave is
-    cancelled first. Raises as `submit`."""
+    cancelled first. It does not wait for maintenance windows. Raises as `submit`."""
     plan = read_export(folder)
     with _begun(plan, dry_run=dry_run) as progress:
         begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
         follower = _follower(to, options, progress)
         jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
-        done = _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
+        done = (_dry if dry_run else _run)(follower, progress, jobs)
         return done if jobs else Outcome("done", told=("no wave of the plan was submitted from this folder",))
 
 
@@ -161,12 +166,19 @@ def _begun(plan: Exported, *, dry_run: bool) -> Iterator[Progress]:
         yield read_progress(plan)
 
 
-def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
+def _closed_s(windows: Sequence[Window], follower: Follower, progress: Progress, job: Job) -> float:
+    """The seconds until the wave may start. One that was submitted is followed at any time."""
+    is_sent = progress.waves.get(job.wave.number) == "sent"
+    return 0 if is_sent else closed_s(windows, follower.time.utc_now(), partial(follower.told, "waiting", job))
+
+
+def _dry(follower: Follower, progress: Progress, jobs: list[Job], windows: Sequence[Window] = ()) -> Outcome:
     """Check the first wave; the state of the cluster before the others is not known."""
     missing = 0
     for place, job in enumerate(jobs):
         count = len(job.wave.moves)
         if place == 0:
+            _closed_s(windows, follower, progress, job)
             check(follower, job)
             count = sum(s.kind == "missing" for s in follower.standings(job, follower.look(job.wave.moves)))
         follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes))
@@ -174,9 +186,11 @@ def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
     return Outcome("dry run", tuple(job.wave.number for job in jobs), missing)
 
 
-def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
+def _run(follower: Follower, progress: Progress, jobs: list[Job], windows: Sequence[Window] = ()) -> Outcome:
     sent, told = 0, []
     for job in jobs:
+        while (seconds := _closed_s(windows, follower, progress, job)) > 0:
+            follower.time.pause(min(seconds, _CLOSED_S))
         began_s = follower.time.now_s()
         check(follower, job)
         follower.time.checkpoint()

@@ -23,6 +23,7 @@ from ...controller.model.values import Replicas
 from ...stores.reading import parse_json
 from ..errors import BadInput
 from ..stages.export import MANIFEST, verify
+from ..windows import Window, window
 
 _WAVE: Final = re.compile(r"waves/wave-([0-9]{4,9})\.json")
 _LEADER, _FOLLOWER = RATES["replication"]
@@ -96,13 +97,14 @@ def _or(rate: int | None, other: int | None) -> int | None:
 
 @attrs.frozen
 class Exported:
-    """A plan in a folder. `sha256`: of its manifest."""
+    """A plan in a folder. `sha256`: of its manifest. `windows`: those of the policy that it was made by."""
 
     folder: Path
     plan: str
     cluster: str
     sha256: str
     waves: tuple[Wave, ...]
+    windows: tuple[Window, ...] = ()
 
 
 def read_export(folder: Path) -> Exported:
@@ -118,9 +120,10 @@ def read_export(folder: Path) -> Exported:
     try:
         waves = tuple(_waves(folder, manifest["files"]))
         plan, cluster = str(manifest["plan"]), str(manifest["cluster"])
+        windows = tuple(window(text) for text in manifest.get("windows", ()))
     except (BadValue, KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadInput(f"{folder}: the export cannot be submitted: {error}") from None
-    return Exported(folder, plan, cluster, hashlib.sha256(data).hexdigest(), _with_later(waves))
+    return Exported(folder, plan, cluster, hashlib.sha256(data).hexdigest(), _with_later(waves), windows)
 
 
 def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:

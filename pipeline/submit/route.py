@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from datetime import UTC, datetime
 from typing import Final, Protocol, TypeVar
 
 import attrs
@@ -42,6 +43,10 @@ class Time:
     def now_s(self) -> float:
         """Monotonic seconds."""
         return time.monotonic()
+
+    def utc_now(self) -> datetime:
+        """The date and time of day, for maintenance windows."""
+        return datetime.now(UTC)
 
     def pause(self, seconds: float) -> None:
         """Wait so long."""

@@ -248,7 +248,9 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
     if cluster is None:
         found = _clusters(root, table)
         if len(found) > 1:
-            raise BadInput(f"{root}: several clusters exist, name one of {', '.join(found[:20])}")
+            raise BadInput(
+                f"{root}: several clusters exist; give --cluster with one of {', '.join(found[:20])}, or --all-clusters"
+            )
         if not found:
             raise NotFound(f"{root}: no table {table.name}")
         cluster = found[0]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import attrs
 
+from ...controller.model.plural import counted
+from ..amounts import amount
 from ..cautions import of_capacities, of_check
 from ..stages.arrays import Limits
 from ..stages.check import check
@@ -47,8 +49,13 @@ class Check:
 def _lines(first: list[dict[str, Any]], counts: dict[str, int], notes: list[str]) -> list[tuple[str, str]]:
     shown, left = [(row["kind"], _words(row)) for row in first], sum(counts.values()) - len(first)
     more = [("and", f"{left} more in table violation")] if left else []
-    totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no rule is broken"
-    return [*shown, *more, *(("note", text) for text in notes), ("found", totals)]
+    return [*shown, *more, *(("note", text) for text in notes), ("found", violations(counts))]
+
+
+def violations(counts: Mapping[str, int]) -> str:
+    """The numbers of violations by their kind as text."""
+    listed = [f"{counted(count, 'violation')} of {kind}" for kind, count in counts.items()]
+    return ", ".join(listed) or "no rule is broken"
 
 
 def _notes(given: Tables) -> list[str]:
@@ -75,15 +82,26 @@ def _nulls(rows: Arrow, column: str) -> int:
     return count
 
 
+_SAYS: Final = {
+    "RACK": "is in {} of {} possible racks",
+    "RF": "has {} replicas instead of {}",
+    "ISR": "has {} replicas in sync of {}",
+    "DUP": "lists {} replicas, which are on {} brokers",
+    "CAP_DISK": "holds {}, and may hold {}",
+    "CAP_IN": "receives {}/s, and may receive {}/s",
+    "CAP_OUT": "sends {}/s, and may send {}/s",
+}
+
+
 def _words(row: dict[str, Any]) -> str:
-    parts = []
-    if row["topic"] is not None:
-        parts.append(f"{row['topic']}-{row['partition']}")
-    if row["broker_id"] is not None:
-        parts.append(f"broker {row['broker_id']}")
+    partition, broker = f"{row['topic']}-{row['partition']}", f"broker {row['broker_id']}"
     if row["kind"] == "LEADER_ORDER":
         place = int(row["observed"])  # 0: not in the row, since the first one leading is no finding
         leader = f"replica {place + 1}" if place else "a broker that is not among the replicas"
-        return f"{parts[0]}: led by {leader} instead of the first one (the preferred leader)"
-    when = "" if row["when"] == "now" else ", if all its replicas led"
-    return f"{', '.join(parts)}: {row['observed']:g}, limit {row['limit']:g} {row['unit']}{when}"
+        return f"{partition} is led by {leader} instead of the first one (the preferred leader)"
+    if row["kind"] == "DEAD":
+        return f"{partition} has a replica on {broker}, which is dead"
+    form = amount if row["kind"].startswith("CAP") else "{:g}".format
+    says = _SAYS[row["kind"]].format(form(row["observed"]), form(row["limit"]))
+    would = "" if row["when"] == "now" else ", if all its replicas led"
+    return f"{broker if row['topic'] is None else partition} {says}{would}"

@@ -1,4 +1,4 @@
-"""`kedge plan compare`: the plans of a snapshot as rows, to be shown side by side."""
+"""`kedge plan compare` and `list`: the plans of a snapshot as rows, to be shown side by side."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from .verb import Said, Tables, Told
 
 @attrs.frozen
 class Compare:
-    """Reads the existing plans of these names, and writes nothing."""
+    """Reads the existing plans of these names, and writes nothing. None: every plan; those of a catalog have to be
+    named."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] | None
 
     title: ClassVar[str] = "comparing"
     wanted: ClassVar[Sequence[Wanted]] = ()
 
     @property
     def looked_at(self) -> Sequence[Wanted]:
-        return [Wanted(table, name) for table in (PLAN, WAVE, WAVE_REASON) for name in self.names]
+        return [Wanted(table, name) for table in (PLAN, WAVE, WAVE_REASON) for name in self.names or ()]
 
     def run(self, place: Place, _: Tables, __: Told) -> Said:
         """`plans`: a row for each."""
-        plans = {name: place.read(PLAN, name) for name in self.names if place.has(PLAN, name)}
+        names = place.parts(PLAN) if self.names is None else self.names
+        plans = {name: place.read(PLAN, name) for name in names if place.has(PLAN, name)}
         rows = [{**place.named, **row_of(plan, _waves(place, name, plan))} for name, plan in plans.items()]
         return Said({**place.named, "plans": rows}, ())
 

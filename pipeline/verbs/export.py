@@ -20,12 +20,13 @@ from .verb import Said, Tables, Told
 @attrs.frozen
 class Export:
     """Reads a snapshot, the plan `name` and its waves, writes `folder`; with `several` a folder per cluster below
-    it."""
+    it. `windows`: in which waves may start."""
 
     name: str
     folder: Path
     dry_run: bool = False
     several: bool = False
+    windows: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -50,7 +51,7 @@ class Export:
         else:
             if self.several:
                 self.folder.mkdir(parents=True, exist_ok=True)
-            manifest = export(given, folder, cluster=place.cluster, snapshot=place.snapshot, report=report)
+            manifest = export(given, folder, **place.named, report=report, windows=self.windows)
             sizes = {path: entry["bytes"] for path, entry in manifest["files"].items()}
         named = place.named if self.several else {}
         row = {"plan": self.name, **named, "folder": str(folder), "files": sizes, "written": not self.dry_run}

@@ -12,12 +12,12 @@ from typing import Any, Final
 import attrs
 
 from ...controller.model.plural import counted
-from ..cautions import copied_words, of_plan, ratio_words
+from ..cautions import copied_words, of_drain, of_plan, ratio_words
 from ..stages.arrays import Limits
 from ..stages.export import plan_json
 from ..stages.plan import plan, with_added
-from ..stages.requests import Request, settings_of
-from ..tables.declared import BROKER_DEFAULT, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
+from ..stages.requests import KINDS, Drain, Request, settings_of
+from ..tables.declared import BROKER_DEFAULT, DRAINING, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
@@ -66,33 +66,53 @@ class Plan:
             place.write(TABLES[name], found[name], self.name)
 
     def _say(self, place: Place, given: Tables, found: Tables) -> Said:
-        (row,) = found["plan"].to_pylist()
-        reasons = reason_counts(found["plan_reason"].column("reason").to_pylist())
-        reductions = found["reduction"].to_pylist() if "reduction" in found else []
-        brokers = with_added(given, self.request).to_pylist()
-        notes = of_plan(row, brokers, found["plan_load"].to_pylist())
-        more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
-        written = {**place.named, "written": not self.dry_run}
-        lines = (
-            _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", "move", reasons)
-        )
-        lines += [("note", text) for text in notes]
-        return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
+        row, lines = describe(place, found, with_added(given, self.request).to_pylist())
+        if self.dry_run:
+            lines[0] = (lines[0][0], f"{lines[0][1]}, not written")
+        return Said({**row, "written": not self.dry_run}, lines, 0 if row["complete"] else 1)
 
 
-_TIMES: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times after"
+def describe(
+    place: Place, found: Tables, brokers: list[dict[str, Any]]
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A plan as a JSON object and as lines. `found`: its tables; `brokers`: with those that it adds."""
+    (row,) = found["plan"].to_pylist()
+    settings = settings_of(row)
+    reasons = reason_counts(found["plan_reason"].column("reason").to_pylist())
+    reductions = found["reduction"].to_pylist() if "reduction" in found else []
+    notes = of_plan(row, brokers, found["plan_load"].to_pylist())
+    warnings = _warnings(row["kind"], settings, brokers)
+    more = {"settings": settings, "reasons": reasons, "reductions": reductions, "notes": notes, "warnings": warnings}
+    lines = _rows(row, place) + _reductions(reductions) + reason_rows("refused", "move", reasons)
+    lines += [("note", text) for text in notes] + [("warning", text) for text in warnings]
+    return {**row, **more, **place.named}, lines
 
 
-def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
-    unwritten = ", not written" if dry_run else ""
-    replicas = counted(row["replicas_copied"], "replica")
+def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]) -> list[str]:
+    if kind != KINDS[Drain]:
+        return []
+    drained = settings["brokers"] or [row["broker_id"] for row in brokers if row["state"] == DRAINING]
+    return [of_drain(drained)] if drained else []
+
+
+_TIMES: Final = "{} at most {{:.4f}} times the mean before, {{:.4f}} times after"
+_MOST: Final = (("bytes", "size", "a broker holds"), ("leaders", "leaders", "a broker leads"))
+
+
+def _rows(row: dict[str, Any], place: Place) -> list[tuple[str, str]]:
+    count, replicas = row["partitions_changed"], counted(row["replicas_copied"], "replica")
+    copied = f"{replicas} {'is' if row['replicas_copied'] == 1 else 'are'} copied"
+    changed = f"{counted(count, 'partition')} {'changes' if count == 1 else 'change'}, {copied}"
     return [
-        ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
-        ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
+        ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}"),
+        ("changes", changed if count else "nothing changes"),
         ("copies", copied_words(row)),
         *(
-            (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], _TIMES))
-            for what, column in (("bytes", "size"), ("leaders", "leaders"))
+            (
+                f"most {what}",
+                ratio_words(row[f"{of}_max_mean_before"], row[f"{of}_max_mean_after"], _TIMES.format(does)),
+            )
+            for what, of, does in _MOST
         ),
     ]
 

@@ -28,7 +28,7 @@ from ..stages.validate import AGE_MAX_S
 from ..tables.arrow import Arrow, from_rows
 from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
-from .check import Check
+from .check import Check, violations
 from .export import Export
 from .kept import Kept
 from .load import Load
@@ -71,7 +71,7 @@ class Run:
         if not self.dry_run:
             kept.keep(place)
         if step is not None:
-            export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True)
+            export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True, windows=policy.windows)
             export.run(place, read_all(kept, export.wanted), told)
         row["written"] = not self.dry_run
         if not self.dry_run:
@@ -140,22 +140,22 @@ def _time(waves: list[dict[str, Any]]) -> float | None:
 
 
 def _said(row: dict[str, Any], code: int) -> Said:
-    return Said(row, [(row["cluster"], words(row))], code)
+    return Said(row, [("result", words(row))], code)
 
 
 def words(row: dict[str, Any]) -> str:
     """The result for a cluster in a sentence."""
     if row["skipped"]:
         return "skipped by the policy"
-    broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items()) or "no rule is broken"
+    broken = violations(row["violations"])
     unchanged = "unchanged since the last run: " if row["unchanged"] else ""
     if row["plan"] is None:
         return f"{unchanged}{broken}; no step of the policy applies"
     plan = row["plan"]
     done = "" if plan["complete"] else ", a part of the request was refused"
-    time = "" if plan["eta_s"] is None else f", {duration(plan['eta_s'])}"
+    time = "" if plan["eta_s"] is None else f" in {duration(plan['eta_s'])}"
     if not plan["partitions_changed"]:
-        return f"{unchanged}{broken}; {row['step']}: nothing to do{done}"
+        return f"{unchanged}{broken}; {row['step']} changes nothing{done}"
     size, waves = size_words(plan["bytes_copied"]), counted(plan["waves"], "wave")
-    copied = f"{of_partitions(plan['partitions_changed'])}, {size}, {waves}{time}"
-    return f"{unchanged}{broken}; {row['step']}: {copied}{done}"
+    copied = f"{of_partitions(plan['partitions_changed'])}, {size}, by {waves}{time}"
+    return f"{unchanged}{broken}; {row['step']} changes {copied}{done}"

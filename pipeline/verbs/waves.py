@@ -50,12 +50,13 @@ class Waves:
         if listed:
             notes += of_capacities(with_targets(given).to_pylist(), networks=self.settings.throttle_bps is None)
         made = {"waves": listed, "reasons": reasons, "notes": notes, "written": not self.dry_run}
-        shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
+        shown = [(f"wave {row['wave']}", wave_words(row)) for row in listed]
         lines = [*shown, *reason_rows("refused", "move", reasons), *(("note", text) for text in notes), _total(listed)]
         return Said({"plan": self.name, **named, **made}, lines, 1 if reasons or too_long(listed) else 0)
 
 
-def _words(row: dict[str, Any]) -> str:
+def wave_words(row: dict[str, Any]) -> str:
+    """A row of the table wave as text."""
     peak = "" if row["peak_disk_share"] is None else f", fullest disk {row['peak_disk_share']:.1%}"
     what = f"{counted(row['partitions'], 'partition')}, {counted(row['copies'], 'copy')}"
     return f"{what}, {size_words(row['bytes'])}{peak}{_eta(row)}"
@@ -71,6 +72,7 @@ def _eta(row: dict[str, Any]) -> str:
 
 def _total(listed: list[dict[str, Any]]) -> tuple[str, str]:
     times = [row["eta_s"] for row in listed]
-    whole = "" if None in times or not times else f", {duration(sum(times))} in all"
+    whole = "" if None in times or not times else f" in {duration(sum(times))}"
     known = [row["bytes"] for row in listed if row["bytes"] is not None]
-    return "in all", f"{counted(len(listed), 'wave')}, {size_words(sum(known) if known or not listed else None)}{whole}"
+    size = size_words(sum(known) if known or not listed else None)
+    return "in all", f"{counted(len(listed), 'wave')} with {size}{whole}"

@@ -82,7 +82,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     assert lines == [
         "wave 1  4 partitions, 4 copies, 400 bytes, 0.4 s (0.4 s to 0.6 s)",
         "note    the write rate of 4 partitions to copy is not known: times are computed without it",
-        "in all  1 wave, 400 bytes, 0.4 s in all",
+        "in all  1 wave with 400 bytes in 0.4 s",
     ]
     assert "not throttled" in run("waves", tables, "--name", "drain").stdout
     assert run("export", tables, tmp_path / "out", "--name", "drain").stdout.startswith(
@@ -175,7 +175,7 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     assert said("validate", made) == (0, clean)
     code, found = said("validate", made, "--factor", "4")
     assert (code, found["counts"]) == (1, {"RF": 24})
-    assert "topic-000000-0: 3, limit 4 replicas" in run("validate", made, "--factor", "4").stdout
+    assert "topic-000000-0 has 3 replicas instead of 4" in run("validate", made, "--factor", "4").stdout
 
 
 def test_a_broken_table_is_named(made: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_pat
 @pytest.mark.slow
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
-    assert lines["copies"].strip() == "an unknown number of bytes"
+    assert lines["copies"].strip() == "an unknown number of bytes is copied"
     assert lines["most bytes"].strip() == "not known"
     assert lines["note"].strip() == UNKNOWN
     code, planned = said("drain", collected, "--brokers", "1")
@@ -135,7 +135,7 @@ def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_
     code, planned = said("drain", collected, "--brokers", "1")
     assert (code, planned["bytes_copied"], planned["copied_unsized"]) == (0, 2000, 2)
     stdout = run("drain", collected, "--brokers", "1").stdout
-    assert "2.0 KiB and 2 partitions of unknown size, at least 2.0 KiB had to be" in stdout
+    assert "2.0 KiB and 2 partitions of unknown size are copied, at least 2.0 KiB have to be" in stdout
     waves = run("waves", collected, "--name", "drain", "--throttle", "1KiB").stdout
     assert "time not known" in waves
 
@@ -243,4 +243,4 @@ def test_leader_that_is_not_the_preferred_one_is_reported_in_words(made: Path) -
     place.write(TABLES["partition"], from_rows(TABLES["partition"], [list(row.values()) for row in rows]))
     result = run("validate", made)
     assert result.exit_code == 1
-    assert "topic-000000-0: led by replica 3 instead of the first one (the preferred leader)" in result.stdout
+    assert "topic-000000-0 is led by replica 3 instead of the first one (the preferred leader)" in result.stdout

@@ -6,6 +6,7 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from kedge.pipeline.submit.kept import progress_file
 from kedge.pipeline.submit.routes import AdminRoute
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import WAVE
+from tests.cli.ran import refused
 from tests.kit.waiting import until
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
 
@@ -115,6 +117,17 @@ def test_quiet_leaves_nothing_of_a_plan_that_is_done(running: Made) -> None:
     done = run(running, "--quiet")
     assert (done.exit_code, done.output) == (0, "")
     assert run(running, "--quiet", "--dry-run").stdout.startswith("dry run: 0 waves, ")
+
+
+def test_closed_window_is_reported_by_a_dry_run(running: Made) -> None:
+    begin, end = (f"{datetime.now(UTC) + timedelta(hours=hours):%H:%M}" for hours in (2, 3))
+    done = run(running, "--dry-run", "--window", f"{begin}-{end} UTC")
+    assert done.exit_code == 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("kedge: waiting: the next maintenance window opens at ")
+    assert line.endswith(f"{begin} UTC")
+    assert run(running, "--dry-run", "--window", "00:00-24:00").stderr == ""
+    assert refused(run(running, "--window", "soon")).startswith("kedge: expected a window such as")
 
 
 def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:

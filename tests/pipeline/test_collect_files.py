@@ -128,6 +128,8 @@ def test_what_is_there_may_be_skipped(landing: Path, tmp_path: Path) -> None:
     said = json.loads(run("collect", tables, "--landing", pattern, "--new", "--json").stdout)["clusters"]
     assert [(one["cluster"], one["snapshot"]) for one in said] == [("west", "3")]
     assert json.loads(run("collect", tables, "--landing", pattern, "--new", "--json").stdout) == {"clusters": []}
+    done = run("collect", tables, "--landing", pattern, "--new")
+    assert (done.exit_code, done.stdout) == (0, f"no snapshot is new: {tables} has all 4 of {pattern}\n")
     assert run("collect", tables, "--landing", pattern).exit_code == 0
     assert {path: path.read_bytes() for path in before} == before
 

@@ -186,7 +186,7 @@ def test_the_only_cluster_and_the_last_snapshot_are_found_where_none_is_named(tm
         Place(tmp_path, "east", snapshot).write(BROKER, BROKERS)
     assert find_place(tmp_path, BROKER, None, None) == Place(tmp_path, "east", "2026-10")
     Place(tmp_path, "west", "1").write(BROKER, BROKERS)
-    with pytest.raises(BadInput, match="name one of east, west"):
+    with pytest.raises(BadInput, match="give --cluster with one of east, west, or --all-clusters"):
         find_place(tmp_path, BROKER, None, None)
     assert find_place(tmp_path, BROKER, "west", None).snapshot == "1"
     Place(tmp_path, "east", "2026-11").write(BROKER, BROKERS)

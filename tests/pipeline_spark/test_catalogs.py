@@ -24,10 +24,12 @@ from kedge.pipeline.tables.files import Place
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.verbs.check import Check
 from kedge.pipeline.verbs.compare import Compare
+from kedge.pipeline.verbs.empty import IsEmpty
 from kedge.pipeline.verbs.export import Export
 from kedge.pipeline.verbs.load import Load
 from kedge.pipeline.verbs.plan import Plan
 from kedge.pipeline.verbs.run import Run
+from kedge.pipeline.verbs.show import Show
 from kedge.pipeline.verbs.verb import Output, Said, Verb
 from kedge.pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets, schemas
@@ -124,6 +126,8 @@ def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(both: Call
     said = planned.same(lambda *_: Compare(("p", "even", "never")))
     rows = [row for one in said.values() for row in json.loads(one[0])["plans"] if row["partitions_changed"]]
     assert {(row["plan"], row["waves"] is None) for row in rows} == {("p", False), ("even", True)}
+    planned.same(lambda *_: Show("p", 3))
+    planned.same(lambda *_: IsEmpty((), "never"))
     planned.same(lambda folder, _: Export("p", folder / "out", several=True))
     planned.check_tables()
     planned.same(plan)
@@ -172,6 +176,22 @@ def test_files_of_a_fleet_are_collected_into_a_catalog_as_into_a_folder(
     (tmp_path / "in/bad/1").rmdir()
     code, out, _ = kedge_plan(*into, "--new")
     assert (code, json.loads(out)) == (0, {"clusters": []})
+
+
+def test_plans_of_a_catalog_are_listed_as_those_of_files(
+    both: Callable[[Any], Both], schema: str, tmp_path: Path
+) -> None:
+    both(fleets.planned())
+    printed = []
+    for tables in (f"catalog:{schema}", tmp_path / "here/tables"):
+        for name in ("p", "q"):
+            kedge_plan(
+                "balance-leaders", tables, "--all-clusters", "--ignore-racks", "--name", name, "--engine", "spark"
+            )
+        printed.append(kedge_plan("list", tables, "--all-clusters", "--engine", "spark"))
+    assert printed[0] == printed[1]
+    assert printed[0][1].count("balance-leaders") == 8
+    assert kedge_plan("forget", f"catalog:{schema}", "--older-than", "90d")[0] == 2
 
 
 def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: SparkSession, schema: str) -> None:

@@ -26,11 +26,14 @@ from kedge.pipeline.tables.schema import Table
 from kedge.pipeline.verbs.check import Check
 from kedge.pipeline.verbs.collect import Collect
 from kedge.pipeline.verbs.compare import Compare
+from kedge.pipeline.verbs.empty import IsEmpty
 from kedge.pipeline.verbs.export import Export
+from kedge.pipeline.verbs.forget import Forget
 from kedge.pipeline.verbs.load import Load
 from kedge.pipeline.verbs.local import results
 from kedge.pipeline.verbs.plan import Plan
 from kedge.pipeline.verbs.run import Run
+from kedge.pipeline.verbs.show import Show
 from kedge.pipeline.verbs.verb import Output, Said, Verb, unheard
 from kedge.pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets
@@ -122,9 +125,14 @@ def test_plans_waves_and_exports_of_a_fleet_are_the_same_to_the_byte(both: Calla
     planned.same(lambda _: Plan("added", Add(((901, "r1"),), tolerance=0.05), Limits()))
     planned.same(lambda _: Waves("p", WaveSettings(per_broker=2, throttle_bps=1e6), named=True))
     planned.same(lambda _: Compare(("p", "other")))
+    planned.same(lambda _: Compare(None))
+    planned.same(lambda _: Show("p", 3))
+    planned.same(lambda _: IsEmpty((), "p"))
     planned.same(lambda folder: Export("p", folder / "out", several=True))
     assert any(path.endswith("rollback/wave-0001.json") for path in files(planned.here / "out"))
     assert planned.tables(WAVE_MOVE, "p")
+    planned.same(lambda _: Forget())
+    assert {path for path in files(planned.here) if path.startswith("tables/")} == set()
 
 
 @pytest.mark.full

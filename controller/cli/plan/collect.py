@@ -25,7 +25,7 @@ from ....stores.reading import read_whole
 from ...model import numerals
 from ..engines import Engine, spark
 from ..options import CONNECTION, Moment, command, group, option
-from ..printing import fail, print_pairs, say, without_place
+from ..printing import confirm, fail, print_pairs, say, without_place
 from ..store.opening import bar
 from .options import Common, alone, failing, formatted, output_options
 from .running import finish, need_spark, say_json, told_of
@@ -212,4 +212,6 @@ def _collect_landing(common: Common, landing: str, *, new: bool) -> None:
         return [place for place in places if not (new and place.has(PARTITION))]
 
     results, failed = told_of(common, Collect(pattern, datetime.now(UTC), common.dry_run), at=wanted)
+    if not (results or failed or common.as_json):
+        confirm(f"no snapshot is new: {common.tables} has all {len(found)} of {landing}")
     finish(common, results, failed=failed)

@@ -29,8 +29,8 @@ _COLUMNS: Final = (
     "partitions",
     "copies",
     "bound",
-    "most bytes to mean",
-    "most leaders to mean",
+    "balance of bytes",
+    "balance of leaders",
     "refused",
     "waves",
     "time",
@@ -61,7 +61,7 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
     with failing():
         for name in named:
             check_name(name, "--name")
-        common = _common(tables, engine, **where)
+        common = common_of(tables, engine, **where)
         rows, failed = _rows(common, named)
     totals = [total_of(of) for name in named if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
@@ -76,7 +76,7 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
         sys.exit(2)
 
 
-def _common(
+def common_of(
     tables: Location,
     engine: Engine,
     *,
@@ -89,11 +89,9 @@ def _common(
     """Which snapshots are meant, as the commands say it that plan."""
     if snapshot is not None and (since is not None or until is not None):
         raise BadInput("--snapshot and --since or --until exclude each other")
-    if cluster is not None and all_clusters:
-        raise BadInput("--cluster and --all-clusters exclude each other")
     every = snapshot is None
     plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, engine=engine)
-    return attrs.evolve(plain, all_clusters=all_clusters, all_snapshots=every, since=since, until=until)
+    return attrs.evolve(plain, all_clusters=all_clusters, all_snapshots=every, since=since, until=until).checked()
 
 
 def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]], bool]:

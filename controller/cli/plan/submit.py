@@ -19,6 +19,7 @@ from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_bac
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.route import Time
+from ....pipeline.windows import window
 from ...model.plural import counted
 from ..copying import described
 from ..kafka import Endpoint, Failed, connected
@@ -96,6 +97,14 @@ def _title(event: Event) -> str:
     "Waves",
     option("--from-wave", type=click.IntRange(1), metavar="N", none="1", help="Number of the first wave."),
     option("--to-wave", type=click.IntRange(1), metavar="N", none="the last", help="Number of the last wave."),
+    option(
+        "--window",
+        "windows",
+        multiple=True,
+        metavar="WINDOW",
+        none="those of FOLDER, or any time",
+        help="Window in which waves may start: '22:00-04:00 UTC'; may be repeated.",
+    ),
     option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
@@ -165,6 +174,7 @@ def _options(given: dict[str, Any], teller: _Teller) -> Options:
         timeout_s=given["timeout"],
         poll_s=given["poll"],
         tell=teller,
+        windows=tuple(map(window, given["windows"])) or None,
     )
 
 
