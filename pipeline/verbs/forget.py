@@ -1,7 +1,7 @@
 """`kedge plan forget`: old snapshots are deleted, with their plans.
 
-* When a snapshot was taken is the date that its id begins with (2026-11-28, 20261128). Else, in a local folder, it is
-  the time at which its partitions were written. Of others it is not known, and they are kept.
+* The age of a snapshot is by the table `snapshot_time`. Without that table it is by the date that its id begins with
+  (2026-11-28, 20261128). Of others it is not known, and they are kept.
 * Its partitions, without which there is no snapshot, are deleted last: what was interrupted is found again.
 """
 
@@ -16,7 +16,7 @@ from typing import ClassVar, Final
 import attrs
 
 from ...controller.model.plural import counted
-from ..tables.declared import PARTITION, PLAN, TABLES
+from ..tables.declared import PARTITION, PLAN, SNAPSHOT_TIME, TABLES
 from ..tables.files import Place, Wanted
 from .verb import Said, Tables, Told
 
@@ -56,8 +56,10 @@ def old_snapshots(snapshots: Sequence[Place], limit: datetime) -> list[Place]:
 
 def taken_at(place: Place) -> datetime | None:
     """When the snapshot was taken, at the latest; None: not known."""
+    if place.has(SNAPSHOT_TIME):
+        found: datetime = place.read(SNAPSHOT_TIME)["taken_at"][0].as_py()
+        return found
     if (read := _DATE.match(place.snapshot)) is not None:
         with suppress(ValueError):  # no such day
             return datetime.fromisoformat(f"{read[1]}-{read[3]}-{read[4]}").replace(tzinfo=UTC) + timedelta(days=1)
-    local = place.path(PARTITION) if place.root.is_local else None
-    return None if local is None else datetime.fromtimestamp(local.stat().st_mtime, UTC)
+    return None
