@@ -10,11 +10,12 @@ from .report import audit_page
 from .report.plan import plan_page
 from .stages.arrays import Limits
 from .stages.check import check
+from .stages.choice import Choice
 from .stages.export import export, verify
 from .stages.load import load
 from .stages.outlook import outlook
 from .stages.plan import plan
-from .stages.requests import Add, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor
+from .stages.requests import Add, Demote, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor, Undo
 from .stages.validate import validate
 from .stages.waves import WaveSettings, waves
 from .tables.declared import TABLES
@@ -28,6 +29,8 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "Choice",
+    "Demote",
     "Drain",
     "FixRacks",
     "Gathered",
@@ -38,6 +41,7 @@ __all__ = [
     "Rebalance",
     "ReducePartitions",
     "SetFactor",
+    "Undo",
     "WaveSettings",
     "audit_page",
     "check",

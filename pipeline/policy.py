@@ -11,6 +11,7 @@
 
     [cluster.test]                        # overrides for one cluster
     skip = true
+    exclude-topics = ["tmp-*"]
 
 The names are those of the options of `compute-load`, `drain`, `rebalance`,
 `set-replication-factor` and `waves`.
@@ -32,6 +33,7 @@ from ..controller.model.numerals import size
 from .errors import BadInput, NotFound
 from .policy_places import at
 from .stages.arrays import Limits
+from .stages.choice import Choice
 from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from .stages.waves import WaveSettings
 from .tables.location import PARQUET, Location
@@ -39,7 +41,7 @@ from .tables.location import PARQUET, Location
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
-_BYTES: Final = ("max-bytes", "throttle")
+_BYTES: Final = ("max-bytes", "throttle", "min-size", "max-size")
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -51,9 +53,10 @@ _KINDS: Final = {
 
 
 @attrs.frozen
-class Policy:
-    """The policy of one cluster. `steps`: the possible plans; the first that changes something is made. `sha256`: of
-    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded."""
+class Policy(Choice):
+    """The policy of one cluster, with the choice of each of its plans. `steps`: the possible plans; the first that
+    changes something is made. `sha256`: of all values. `window`, `samples_age`: seconds, as for `load`; None: as when
+    the snapshot was loaded."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -78,7 +81,7 @@ class Policy:
             raise BadInput("steps: set-replication-factor needs a factor")
         for step in self.steps:
             self.request(step)
-        self.limits, self.waves  # noqa: B018 - they check their values
+        self.limits, self.waves, self.choice  # noqa: B018 - they check their values
         if self.window is not None and self.window < 1:
             raise BadInput(f"window: expected at least 1 second, got {self.window}")
         if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
@@ -92,6 +95,10 @@ class Policy:
     @property
     def limits(self) -> Limits:
         return Limits(self.disk_share, self.network_share)
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(**{name: getattr(self, name) for name in attrs.fields_dict(Choice)})
 
     @property
     def waves(self) -> WaveSettings:
@@ -189,7 +196,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         if parsed is None:
             raise BadInput(f"{where}.{name}: expected bytes such as 123, 5GiB or 1.5GB, got {value!r:.80}")
         return parsed
-    if name == "steps":
+    if type(default) is tuple:
         return tuple(_typed(found, name, list, where=f"{where}."))
     kind = float if name == "samples-age" else int if default is None else type(default)
     if kind is float and type(value) is int:
