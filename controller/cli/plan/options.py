@@ -71,10 +71,11 @@ class Receivers(click.ParamType[tuple[int | str, ...]]):
         return tuple(each for each in found if each is not None)
 
 
-min_racks_option: Final = option(
-    "--min-racks", type=click.IntRange(1), none="as many as there are", help="Count of racks a partition needs."
+min_racks: Final = partial(
+    option, "--min-racks", type=click.IntRange(1), none="as many as there are", help="Count of racks a partition needs."
 )
-_choosing: Final = partial(option, group="Topics, brokers and racks")
+_CHOICE: Final = "Topics, brokers and racks"
+_choosing: Final = partial(option, group=_CHOICE)
 TOPIC_OPTIONS: Final = (
     _choosing("--topics", type=Topics(), default=(), none="all", help="Topics to change."),
     _choosing("--exclude-topics", type=Topics(), default=(), none="none", help="Topics to leave as they are."),
@@ -86,7 +87,7 @@ BROKER_OPTIONS: Final = (
     _choosing("--to-brokers", type=Receivers(), default=(), none="all", help="Brokers and racks that may take."),
 )
 RACK_OPTIONS: Final = (
-    min_racks_option,
+    min_racks(group=_CHOICE),
     _choosing("--prefer-rack-local", is_flag=True, help="Keep a replica in its rack where a broker has room."),
 )
 

@@ -28,7 +28,7 @@ from ....pipeline.written import written_as
 from ..engines import Engine
 from ..options import Amount, Whole, command, option
 from ..printing import folder_problem
-from .options import Common, alone, engined, failing, min_racks_option, output_options, replayed
+from .options import Common, alone, engined, failing, min_racks, output_options, replayed
 from .running import finish, told_of
 
 
@@ -68,7 +68,7 @@ _LIMITS: Final = Limits()
 @option("--factor", type=click.IntRange(1), none="each topic's largest", help="Count of replicas wanted.")
 @option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk that may be full.")
 @option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network that may be in use.")
-@min_racks_option
+@min_racks()
 @option("--ignore-racks", is_flag=True, help="Check as if no broker had a rack.")
 @replayed
 def validate(common: Common, *, factor: int | None, disk_share: float, network_share: float, **racks: Any) -> None:
