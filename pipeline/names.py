@@ -8,8 +8,9 @@ from .generating import generate
 from .journal.files import journal_files, journals
 from .report import audit_page
 from .stages.arrays import Limits
+from .stages.choice import Choice
 from .stages.export import verify
-from .stages.requests import Add, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor
+from .stages.requests import Add, Demote, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor, Undo
 from .stages.waves import WaveSettings
 from .tables.declared import TABLES
 from .tables.journal import JOURNAL_EVENT
@@ -18,6 +19,8 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "Choice",
+    "Demote",
     "Drain",
     "FixRacks",
     "Gathered",
@@ -26,6 +29,7 @@ __all__ = [
     "Rebalance",
     "ReducePartitions",
     "SetFactor",
+    "Undo",
     "WaveSettings",
     "audit_page",
     "from_broker_list",

@@ -11,6 +11,7 @@
 
     [cluster.test]                        # overrides for one cluster
     skip = true
+    exclude-topics = ["tmp-*"]
 
 The names are those of the options of `compute-load`, `drain`, `rebalance`,
 `set-replication-factor` and `waves`.
@@ -32,6 +33,7 @@ from ..controller.model.numerals import size
 from .errors import BadInput, NotFound
 from .policy_places import at
 from .stages.arrays import Limits
+from .stages.choice import Choice
 from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from .stages.waves import WaveSettings
 from .tables.location import PARQUET, Location
@@ -40,7 +42,7 @@ from .windows import window
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
-_BYTES: Final = ("max-bytes", "throttle")
+_BYTES: Final = ("max-bytes", "throttle", "min-size", "max-size")
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -52,10 +54,10 @@ _KINDS: Final = {
 
 
 @attrs.frozen
-class Policy:
-    """The policy of one cluster. `steps`: the possible plans; the first that changes something is made. `sha256`: of
-    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded. `windows`: in
-    which the waves of an exported plan may start."""
+class Policy(Choice):
+    """The policy of one cluster, with the choice of each of its plans. `steps`: the possible plans; the first that
+    changes something is made. `sha256`: of all values. `window`, `samples_age`: seconds, as for `load`; None: as when
+    the snapshot was loaded. `windows`: in which the waves of an exported plan may start."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -81,7 +83,7 @@ class Policy:
             raise BadInput("steps: set-replication-factor needs a factor")
         for step in self.steps:
             self.request(step)
-        self.limits, self.waves  # noqa: B018 - they check their values
+        self.limits, self.waves, self.choice  # noqa: B018 - they check their values
         if self.window is not None and self.window < 1:
             raise BadInput(f"window: expected at least 1 second, got {self.window}")
         if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
@@ -99,6 +101,10 @@ class Policy:
     @property
     def limits(self) -> Limits:
         return Limits(self.disk_share, self.network_share)
+
+    @property
+    def choice(self) -> Choice:
+        return Choice(**{name: getattr(self, name) for name in attrs.fields_dict(Choice)})
 
     @property
     def waves(self) -> WaveSettings:

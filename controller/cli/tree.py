@@ -109,6 +109,7 @@ PLAN: Final = Group(
             "fix-racks": ("making", "Plan to spread the replicas of each partition over racks."),
             "set-replication-factor": ("making", "Plan another replication factor."),
             "balance-leaders": ("making", "Plan to balance preferred leaders without moving data."),
+            "demote": ("making", "Plan to take preferred leaders away from some brokers, or to give them back."),
             "reduce-partitions": ("making", "Plan which topics can do with fewer partitions."),
             "waves": ("stages", "Cut a plan into waves that respect the limits of each broker."),
             "export": ("stages", "Write a plan as JSON files of Kafka, with a rollback for each wave."),

@@ -19,11 +19,13 @@ import pyarrow as pa
 
 from ..errors import BadInput
 from ..stages.arrays import Limits
+from ..stages.choice import Choice
 from ..stages.load import WINDOW_S
 from ..stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
+    Demote,
     Drain,
     FixRacks,
     Leaders,
@@ -70,12 +72,15 @@ def plan(
     *,
     name: str | None = None,
     limits: Limits | None = None,
+    choice: Choice | None = None,
     ignore_racks: bool = False,
 ) -> Frames:
     """Adds `plan` (a row for each snapshot), `plan_move`, `plan_reason` (what is not planned, and why) and `plan_load`;
-    for ReducePartitions also `reduction`. `name`: of the plan, by default that of its command."""
+    for ReducePartitions also `reduction`. `name`: of the plan, by default that of its command. `choice`: of topics,
+    sizes, brokers and racks."""
     named = KINDS[type(request)] if name is None else name
-    return _then(tables, steps.planning(request, named, limits or Limits(), ignore_racks=ignore_racks))
+    step = steps.planning(request, named, limits or Limits(), choice or Choice(), ignore_racks=ignore_racks)
+    return _then(tables, step)
 
 
 def drain(tables: Frames, brokers: Sequence[int] = (), **options: Any) -> Frames:
@@ -106,9 +111,9 @@ def fix_racks(tables: Frames, **options: Any) -> Frames:
     return plan(tables, FixRacks(), **options)
 
 
-def set_replication_factor(tables: Frames, factor: int, topics: Sequence[str] = (), **options: Any) -> Frames:
-    """`plan` of `factor` replicas for the partitions of these topics, by default of all."""
-    return plan(tables, SetFactor(factor, tuple(topics)), **options)
+def set_replication_factor(tables: Frames, factor: int, **options: Any) -> Frames:
+    """`plan` of `factor` replicas for every partition."""
+    return plan(tables, SetFactor(factor), **options)
 
 
 def balance_leaders(tables: Frames, **options: Any) -> Frames:
@@ -116,11 +121,14 @@ def balance_leaders(tables: Frames, **options: Any) -> Frames:
     return plan(tables, Leaders(), **options)
 
 
-def reduce_partitions(
-    tables: Frames, *, bytes_max: int, bps_max: float, topics: Sequence[str] = (), **options: Any
-) -> Frames:
-    """`plan` of fewer partitions for these topics (KIP-694), each below these bytes and bytes/s."""
-    return plan(tables, ReducePartitions(bytes_max, bps_max, tuple(topics)), **options)
+def demote(tables: Frames, brokers: Sequence[int], **options: Any) -> Frames:
+    """`plan` of leaders away from these brokers, by the order of replicas alone."""
+    return plan(tables, Demote(tuple(brokers)), **options)
+
+
+def reduce_partitions(tables: Frames, *, bytes_max: int, bps_max: float, **options: Any) -> Frames:
+    """`plan` of fewer partitions for each topic (KIP-694), each below these bytes and bytes/s."""
+    return plan(tables, ReducePartitions(bytes_max, bps_max), **options)
 
 
 def waves(tables: Frames, settings: WaveSettings | None = None) -> Frames:

@@ -12,6 +12,7 @@ import attrs
 from ..errors import BadInput, NothingAsked
 from ..stages.arrays import Limits
 from ..stages.check import check
+from ..stages.choice import Choice
 from ..stages.load import load
 from ..stages.plan import plan
 from ..stages.requests import ReducePartitions, Request
@@ -75,12 +76,12 @@ def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
     return Step(run, (VIOLATION,))
 
 
-def planning(request: Request, name: str, limits: Limits, *, ignore_racks: bool) -> Step:
+def planning(request: Request, name: str, limits: Limits, choice: Choice, *, ignore_racks: bool) -> Step:
     """It adds no table where the request is empty for the snapshot, such as a drain where no broker is draining."""
 
     def run(tables: Tables) -> Tables:
         try:
-            return plan(tables, request, name=name, limits=limits, ignore_racks=ignore_racks)
+            return plan(tables, request, name=name, limits=limits, choice=choice, ignore_racks=ignore_racks)
         except NothingAsked:
             return {}
 

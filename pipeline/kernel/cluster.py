@@ -23,6 +23,8 @@ NO_LIMIT: Final = 2**62
 MOVABLE: Final = 0
 MOVING: Final = 1  # it is being reassigned
 NOT_ONLINE: Final = 2  # it is being reduced
+TOPIC_LEFT_OUT: Final = 3  # from here on: the request leaves it out
+SIZE_LEFT_OUT: Final = 4
 
 
 @attrs.frozen(eq=False)
@@ -47,11 +49,20 @@ class Cluster:
     out_max: Floats  # B, if it led all that it holds; inf
     sized: Bools  # P, whether its size is known
     rated: Bools  # P, whether its rate of writing is known
+    takes: Bools  # B, whether it may get replicas, where the plan would give it some
+    keeps: Bools  # B, whether it is excluded: it keeps what it has and gets nothing
+    min_racks: int = NO_LIMIT  # a partition in so many racks need not be in more
+    is_rack_local: bool = False  # a replica stays in its rack where a broker there can take it
 
     @property
     def factors(self) -> Ints:
         """The replication factor of every partition."""
         return np.asarray((self.replicas != NOBODY).sum(axis=1), np.int64)
+
+    @property
+    def chosen(self) -> Bools:
+        """The partitions that the request does not leave out."""
+        return np.asarray(self.held < TOPIC_LEFT_OUT, np.bool_)
 
     def named(self, partition: int) -> str:
         """`topic-partition` of an index."""

@@ -31,17 +31,21 @@ _STEP: Final = 2**20  # the cost of a changed row; each edge adds 1, so that sho
 def leaders(cluster: Cluster, usable: Bools) -> Outcome:
     """Every partition that may move can change its first replica; no data is copied. A partition with a replica on a
     dead broker is not changed: its reassignment would wait for that broker."""
-    waits = ((cluster.replicas != NOBODY) & ~cluster.alive[cluster.replicas]).any(axis=1)
-    after = even_leaders(cluster.replicas, (cluster.held == 0) & ~waits, usable)
+    after = even_leaders(cluster.replicas, (cluster.held == 0) & ~waits(cluster), usable, usable & cluster.takes)
     return Outcome(after, (), 0)
 
 
-def even_leaders(replicas: Ints, touched: Bools, may_lead: Bools) -> Ints:
+def waits(cluster: Cluster) -> Bools:
+    """The partitions with a replica on a dead broker."""
+    return np.asarray(((cluster.replicas != NOBODY) & ~cluster.alive[cluster.replicas]).any(axis=1), np.bool_)
+
+
+def even_leaders(replicas: Ints, touched: Bools, may_lead: Bools, may_take: Bools | None = None) -> Ints:
     """The rows, with other first replicas in some of `touched`, so that the leader counts of the brokers in `may_lead`
-    are the least. A broker outside `may_lead` keeps the leaders that it has."""
+    are the least. A broker outside `may_lead` keeps the leaders that it has; only those in `may_take` get more."""
     if not may_lead.any() or not touched.any():
         return replicas
-    flow = _Flow(replicas, np.nonzero(touched)[0], may_lead)
+    flow = _Flow(replicas, np.nonzero(touched)[0], may_lead, may_lead if may_take is None else may_take)
     flow.level()
     flow.restore()
     return flow.rows()
@@ -51,8 +55,8 @@ class _Flow:
     """The leaders of the touched partitions, and how many could be shifted between each pair of brokers at each
     cost."""
 
-    def __init__(self, replicas: Ints, touched: Ints, may_lead: Bools) -> None:
-        self._whole, self._touched, self._may_lead = replicas, touched, may_lead
+    def __init__(self, replicas: Ints, touched: Ints, may_lead: Bools, may_take: Bools) -> None:
+        self._whole, self._touched, self._may_lead, self._may_take = replicas, touched, may_lead, may_take
         self._count = leaders_per_broker(replicas, len(may_lead))
         self._replicas = replicas[touched]
         self._home = self._replicas[:, 0].copy()
@@ -69,7 +73,7 @@ class _Flow:
         rows = self._replicas[partitions]
         lead, home = self._lead[partitions, None], self._home[partitions, None]
         kind = np.where(rows == home, 0, np.where(lead == home, 2, 1))
-        there = (rows != NOBODY) & (rows != lead) & self._may_lead[rows] & self._may_lead[lead]
+        there = (rows != NOBODY) & (rows != lead) & self._may_take[rows] & self._may_lead[lead]
         np.add.at(self._room, (kind[there], np.broadcast_to(lead, rows.shape)[there], rows[there]), sign)
 
     def _price(self, broker: int) -> None:

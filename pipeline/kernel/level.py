@@ -5,6 +5,8 @@
 * First pass, larger replicas first: no broker goes below the level, so that no byte is moved needlessly. Second pass,
   smaller ones first: a broker that is still above gives one that brings it below the level, but not below its share.
 * A budget raises the level to the lowest that it can pay for, so that the fullest brokers benefit first.
+* Racks of different size: each broker's share is what its rack can hold (`racks`), so the others are level among
+  themselves. A broker that has to hold more than the mean has that reason.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from .outcome import (
     weights,
     with_rows,
 )
-from .seats import Seats
+from .racks import cannot_leave, rack_shares
+from .seats import NO_ROOM, Seats
 
 _TELL_EVERY = 65_536
 
@@ -47,11 +50,12 @@ def level(
     brokers neither give nor take."""
     live = cluster.alive & ~closed
     budget = NO_LIMIT if bytes_max is None else bytes_max
-    share = _shares(cluster, live)
+    plain = _shares(cluster, live)
+    share = rack_shares(cluster, live, plain)
     held = per_broker(cluster.replicas, cluster.size, len(live))
     aim = np.floor(_affordable(held[live], share[live], 1 + tolerance, budget) * share).astype(np.int64)
     gives = live & (held > aim)
-    seats = Seats(cluster, receivers & live & ~gives, weights(cluster, live), aim.tolist())
+    seats = Seats(cluster, receivers & live & ~gives, weights(cluster, live), _ceiling(aim, held, plain, live).tolist())
     work = _Work(cluster, seats, aim.tolist(), share.tolist(), budget)
     order, sources = _order(cluster, gives)
     total = 2 * len(order)
@@ -64,9 +68,10 @@ def level(
     touched[list(rows)] = True
     reached = per_broker(after, cluster.size, len(live))
     bound = int(np.maximum(held - np.maximum(aim, reached), 0)[gives].sum())
-    return Outcome(
-        even_leaders(after, touched, live), tuple(sorted(_reasons(cluster, work, gives, reached > aim))), bound
-    )
+    reasons = _reasons(cluster, work, gives, reached > aim)
+    above = live & (share > plain) & (reached > np.floor((1 + tolerance) * plain)) & (reached <= aim)
+    reasons += _kept_by_racks(cluster, after, live, above)
+    return Outcome(even_leaders(after, touched, live), tuple(sorted(set(reasons))), bound)
 
 
 def _shares(cluster: Cluster, live: Bools) -> Floats:
@@ -74,6 +79,13 @@ def _shares(cluster: Cluster, live: Bools) -> Floats:
     weight = np.where(live, weights(cluster, live), 0.0)
     total = int(per_broker(cluster.replicas, cluster.size, len(live))[live].sum())
     return np.asarray(weight * (total / max(weight.sum(), 1e-300)), np.float64)
+
+
+def _ceiling(aim: Ints, held: Ints, plain: Floats, live: Bools) -> Ints:
+    """The bytes up to which brokers take: their aim, but never more than the fullest holds now, for its weight."""
+    there = live & (plain > 0)
+    most = (held[there] / plain[there]).max(initial=0.0)
+    return np.asarray(np.minimum(aim, np.floor(most * plain)), np.int64)
 
 
 def _affordable(held: Ints, share: Floats, wanted: float, budget: int) -> float:
@@ -137,10 +149,10 @@ class _Work:
         write = float(self.cluster.write_bps[partition])
         sends = float(self.cluster.read_bps[partition]) + write * max(0, len(row) - 1)
         staying = [b for b in row if b != source]
-        if self._leaves_its_rack(source, staying):
-            self.refused.append((partition, source, LAST_IN_RACK))
+        if not self.seats.racks or self._leaves_its_rack(source, staying):
+            self.refused.append((partition, source, LAST_IN_RACK if self.seats.racks else NO_ROOM))
             return
-        found = self.seats.find(staying, size, write, sends)
+        found = self.seats.find(staying, size, write, sends, source)
         if found < 0:
             self.refused.append((partition, source, found))
             return
@@ -154,7 +166,7 @@ class _Work:
         few racks only, such as added brokers in one rack."""
         rack = self.seats.rack
         used = {rack[b] for b in staying}
-        return rack[source] not in used and used.issuperset(self.seats.racks)
+        return len(used) < self.seats.min_racks and rack[source] not in used and used.issuperset(self.seats.racks)
 
 
 def _steps(order: Ints, sources: Ints, sizes: list[int]) -> Iterable[tuple[int, int, int]]:
@@ -166,3 +178,15 @@ def _reasons(cluster: Cluster, work: _Work, gives: Bools, above: Bools) -> list[
     found = [(p, b, REASONS[code]) for p, b, code in work.refused if above[b]]
     on = ((cluster.replicas != NOBODY) & (gives & above)[cluster.replicas]).any(axis=1)
     return found + held_back(cluster, np.nonzero(on & (cluster.held != 0))[0].tolist())
+
+
+def _kept_by_racks(cluster: Cluster, after: Ints, live: Bools, above: Bools) -> list[Reason]:
+    """Why brokers keep more than the mean that are as level as their racks allow."""
+    partition, column = np.nonzero((after != NOBODY) & above[after])
+    if not len(partition):
+        return []
+    broker = after[partition, column]
+    stuck = cannot_leave(cluster, after, live)[cluster.rack[broker], partition]
+    rows = zip(partition.tolist(), broker.tolist(), stuck.tolist(), strict=True)
+    found = [(p, b, REASONS[LAST_IN_RACK if last else NO_ROOM]) for p, b, last in rows if cluster.held[p] == 0]
+    return found + held_back(cluster, sorted({p for p in partition.tolist() if cluster.held[p] != 0}))

@@ -13,6 +13,7 @@ import numpy as np
 from .cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
 from .leaders import even_leaders
 from .outcome import (
+    EXCLUDED,
     NO_OUT_STAYING,
     REASONS,
     Outcome,
@@ -58,11 +59,12 @@ def drain(cluster: Cluster, leaving: Bools, closed: Bools, *, told: Told = quiet
 def fix_racks(cluster: Cluster, closed: Bools, lagging: Lagging = NOBODY_LAGS, *, told: Told = quiet) -> Outcome:
     """Every partition is in as many racks as possible; `closed` brokers get no replica."""
     usable = cluster.alive & ~closed
-    wanted = np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
+    racks = min(max(1, len(np.unique(cluster.rack[_spread(cluster, usable)]))), cluster.min_racks)
+    wanted = np.minimum(cluster.factors, racks)
     living = np.where((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas], cluster.replicas, NOBODY)
     dead = cluster.factors - (living != NOBODY).sum(axis=1)
     short = wanted - distinct_racks(living, cluster.rack)
-    concerned = (distinct_racks(cluster.replicas, cluster.rack) < wanted) & (short > 0)
+    concerned = (distinct_racks(cluster.replicas, cluster.rack) < wanted) & (short > 0) & cluster.chosen
     needed = np.maximum(dead, short)
 
     def choose(partition: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
@@ -77,15 +79,14 @@ def fix_racks(cluster: Cluster, closed: Bools, lagging: Lagging = NOBODY_LAGS, *
 def set_factor(
     cluster: Cluster,
     closed: Bools,
-    chosen: Bools,
     factor: int,
     lagging: Lagging = NOBODY_LAGS,
     *,
     told: Told = quiet,
 ) -> Outcome:
-    """The `chosen` partitions have `factor` replicas; the others are not changed. `closed` brokers get no replica."""
+    """The chosen partitions have `factor` replicas; the others are not changed. `closed` brokers get no replica."""
     usable = cluster.alive & ~closed
-    concerned = chosen & (cluster.factors != factor)
+    concerned = cluster.chosen & (cluster.factors != factor)
     living = ((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas]).sum(axis=1)
 
     def choose(partition: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
@@ -103,10 +104,21 @@ def set_factor(
 
 
 def _spare(staying: list[int], row: list[int], seats: Seats, lagging: frozenset[int]) -> int:
-    """The best replica to remove: in the rack that has the most, then not in sync (a reassignment would wait for it),
-    not the first of the row, on the broker that is the fullest after earlier removals, with the highest index."""
+    """The best replica to remove: in a rack that has several, then not on an excluded broker, in the rack that has the
+    most, not in sync (a reassignment would wait for it), not the first of the row, on the broker that is the fullest
+    after earlier removals, with the highest index."""
     racks = [seats.rack[b] for b in staying]
-    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b in lagging, b != row[0], seats.left(b), b))
+
+    def rank(b: int) -> tuple[bool, bool, int, bool, bool, tuple[float, float], int]:
+        there = racks.count(seats.rack[b])
+        return there > 1, not seats.keeps[b], there, b in lagging, b != row[0], seats.left(b), b
+
+    return max(staying, key=rank)
+
+
+def _spread(cluster: Cluster, usable: Bools) -> Bools:
+    """The brokers over whose racks partitions are spread: an excluded broker gets nothing, but its rack exists."""
+    return usable | (cluster.keeps & cluster.alive)
 
 
 def _on(replicas: Ints, brokers: Bools) -> Bools:
@@ -125,7 +137,7 @@ def _replace(
     factor: int | None = None,
 ) -> Outcome:
     """`factor`: the replication factor afterwards, if it changes."""
-    seats = Seats(cluster, usable, weights(cluster, usable))
+    seats = Seats(cluster, _spread(cluster, usable), weights(cluster, usable))
     free = concerned & (cluster.held == 0)
     order = by_size(cluster.size, np.nonzero(free)[0])
     reasons: list[Reason] = held_back(cluster, np.nonzero(concerned & ~free)[0].tolist())
@@ -135,11 +147,13 @@ def _replace(
         if not done % _TELL_EVERY:
             told(done, len(order))
         before = [b for b in row if b >= 0]
-        found = _fill(*choose(partition, before, seats), seats, carried.of(done), carried.more(done))
+        staying, after_row = choose(partition, before, seats)
+        kept = [b for b in before if seats.keeps[b] and b not in staying]
+        needs = (carried.of(done), carried.more(done))
+        found = EXCLUDED if kept else _fill(staying, after_row, seats, *needs, before=before)
         if isinstance(found, int):
-            reasons += [(partition, b, REASONS[found]) for b in before if not usable[b]] or [
-                (partition, NOBODY, REASONS[found])
-            ]
+            leaving = kept or [b for b in before if not usable[b] and not seats.keeps[b]]
+            reasons += [(partition, b, REASONS[found]) for b in leaving or [NOBODY]]
         else:
             rows[partition] = found
             seats.leave([b for b in before if b not in found], carried.of(done)[0])
@@ -173,22 +187,30 @@ class _Carried:
 
 
 def _fill(
-    staying: list[int], row: list[int], seats: Seats, carried: tuple[int | None, float, float], more: float
+    staying: list[int],
+    row: list[int],
+    seats: Seats,
+    carried: tuple[int | None, float, float],
+    more: float,
+    *,
+    before: list[int],
 ) -> list[int] | int:
     """The row with a broker in the place of each NOBODY; or the reason why there is none, with nothing changed. The
-    found brokers are appended to `staying`."""
+    found brokers are appended to `staying`. `before`: the earlier row, whose places are the same unless it shrinks."""
     kept = len(staying)
     if more and not all(seats.can_send(b, more) for b in staying):
         return NO_OUT_STAYING
     while NOBODY in row:
-        new = seats.find(staying, *carried)
+        place = row.index(NOBODY)
+        near = before[place] if place < len(before) <= len(row) else NOBODY
+        new = seats.find(staying, *carried, near)
         if new < 0:
             for other in staying[kept:]:
                 seats.drop(other, *carried)
             return new
         seats.add(new, *carried)
         staying.append(new)
-        row[row.index(NOBODY)] = new
+        row[place] = new
     for broker in staying[:kept] if more else ():
         seats.send(broker, more)
     return row

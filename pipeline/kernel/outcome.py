@@ -13,14 +13,29 @@ from typing import Final
 import attrs
 import numpy as np
 
-from .cluster import MOVING, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
-from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM
+from .cluster import (
+    MOVING,
+    NOBODY,
+    NOT_ONLINE,
+    SIZE_LEFT_OUT,
+    TOPIC_LEFT_OUT,
+    Bools,
+    Cluster,
+    Floats,
+    Ints,
+)
+from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM, NO_TAKER
 
 TOO_LARGE: Final = -6
 BUDGET: Final = -7
 DEAD_BROTHER: Final = -8
 LAST_IN_RACK: Final = -9
 NO_OUT_STAYING: Final = -10
+EXCLUDED: Final = -12
+NO_LEADER: Final = -13
+NOT_PREFERRED: Final = -14
+CHANGED: Final = -15
+NOT_OPEN: Final = -16
 
 REASONS: Final = {
     NO_BROKER: "every remaining broker in the possible racks already holds a replica of the partition",
@@ -33,8 +48,19 @@ REASONS: Final = {
     DEAD_BROTHER: "another replica is on a dead broker, for which a move would wait: drain that broker first",
     NO_OUT_STAYING: "a broker that keeps its replica could not send to the added ones, if it led the partition",
     LAST_IN_RACK: "the rack would lose its only replica, and every possible rack already has one",
+    NO_TAKER: "--to-brokers or --exclude-brokers leaves out every broker in the possible racks",
+    EXCLUDED: "--exclude-brokers leaves the broker as it is",
+    NO_LEADER: "no other broker that may lead has a replica that is in sync",
+    NOT_PREFERRED: "the broker leads now, but another replica is preferred: elect the preferred leader",
+    CHANGED: "the replicas are no longer those that the plan produced",
+    NOT_OPEN: "the earlier leader is draining, or --to-brokers or --exclude-brokers leaves it out",
 }
-HELD: Final = {MOVING: "the partition is being reassigned", NOT_ONLINE: "the partition is being reduced"}
+HELD: Final = {
+    MOVING: "the partition is being reassigned",
+    NOT_ONLINE: "the partition is being reduced",
+    TOPIC_LEFT_OUT: "--topics or --exclude-topics leaves the topic out",
+    SIZE_LEFT_OUT: "--min-size or --max-size leaves the size out, or the size is not known",
+}
 
 Reason = tuple[int, int, str]
 """Partition, broker or NOBODY, and the reason."""

@@ -1,7 +1,10 @@
 """Finds a broker for a replica: the brokers by rack, the emptiest first.
 
 * A broker can take one if it is alive, not leaving, within its limits (disk, network), has no replica of the partition,
-  and is in a rack without one; if every rack has one, in a rack with the fewest.
+  and is in a rack without one; if every rack has one, in a rack with the fewest. A partition in `min_racks` racks may
+  get it in any rack.
+* The racks are those of the brokers that the plan may use, whether or not the request lets them take replicas.
+* If replicas are to stay in their racks, the broker is looked for there first.
 * Of those, the broker with the fewest bytes for its weight, then the fewest replicas (the only criterion if no size is
   known), then the lowest id. Placing from the largest replica to the smallest thus levels the brokers (longest
   processing time first).
@@ -20,7 +23,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from .cluster import NO_LIMIT, Bools, Cluster, Floats, per_broker, potential_out
+from .cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, per_broker, potential_out
 
 # Why no broker takes a replica
 NO_BROKER: Final = -1  # each remaining broker in the possible racks holds one already, or there is none
@@ -28,12 +31,13 @@ NO_DISK: Final = -2
 NO_IN: Final = -3
 NO_OUT: Final = -4
 NO_ROOM: Final = -5  # none is below the target level
+NO_TAKER: Final = -11  # the request leaves out all of them
 
 _Fill: TypeAlias = tuple[float, float]  # bytes and replicas of a broker, divided by its weight
 
 
 class Seats:
-    """The load of brokers while a plan is made; `usable` brokers may take more."""
+    """The load of brokers while a plan is made; `usable` brokers may take more, if the request lets them."""
 
     def __init__(self, cluster: Cluster, usable: Bools, weights: Floats, ceiling: Sequence[int] | None = None) -> None:
         """`weights`: a broker's share of the load to level. `ceiling`: a limit of bytes for each broker, besides its
@@ -54,25 +58,34 @@ class Seats:
         self._heavy: list[int] = per_broker(cluster.replicas, guessed, brokers).tolist()
         self._fills = [self._fill(broker) for broker in range(brokers)]
         self._going = [(0, 0)] * brokers
-        self._usable: list[bool] = usable.tolist()
+        takes = usable & cluster.takes
+        self._usable: list[bool] = takes.tolist()
+        self.keeps: list[bool] = cluster.keeps.tolist()
         self.rack: list[int] = cluster.rack.tolist()
-        self.racks = sorted({rack for rack, ok in zip(self.rack, self._usable, strict=True) if ok})
+        self.racks: list[int] = np.unique(cluster.rack[usable]).tolist()
+        self.min_racks, self.is_local = cluster.min_racks, cluster.is_rack_local
         self._heaps: dict[int, list[tuple[_Fill, int]]] = {rack: [] for rack in self.racks}
-        kinds = {(self._weights[b], self._ceiling[b]) for b in np.nonzero(usable)[0].tolist()}
-        self._alike = kinds.pop() if len(kinds) == 1 else None
-        for broker in np.nonzero(usable)[0].tolist():
+        kinds: dict[int, set[tuple[float, int]]] = {rack: set() for rack in self.racks}
+        for broker in np.nonzero(takes)[0].tolist():
             self._heaps[self.rack[broker]].append((self._fills[broker], broker))
+            kinds[self.rack[broker]].add((self._weights[broker], self._ceiling[broker]))
+        self._alike = {rack: of.pop() for rack, of in kinds.items() if len(of) == 1}
         for heap in self._heaps.values():
             heapify(heap)
 
-    def find(self, staying: Sequence[int], size: int | None, write_bps: float, sends_bps: float) -> int:
+    def find(
+        self, staying: Sequence[int], size: int | None, write_bps: float, sends_bps: float, near: int = NOBODY
+    ) -> int:
         """The broker for one more replica, or the reason why there is none. Changes nothing. `size`: None if unknown,
-        here and below."""
+        here and below. `near`: the broker whose replica it replaces, if any."""
         least = size or 0
         best, reason = NO_BROKER, NO_BROKER
         best_fill = (math.inf, math.inf)
-        fills = self._fills
-        for rack in self._open_racks(staying):
+        fills, racks = self._fills, self._open_racks(staying)
+        if self.is_local and near != NOBODY and self.rack[near] in racks:
+            found = self._in_rack(self.rack[near], staying, least, write_bps, sends_bps)
+            racks = racks if found < 0 else [self.rack[near]]
+        for rack in racks:
             found = self._in_rack(rack, staying, least, write_bps, sends_bps)
             if found < 0:
                 reason = min(reason, found)
@@ -85,6 +98,8 @@ class Seats:
         broker."""
         of = self.rack
         used = [of[broker] for broker in staying]
+        if len(set(used)) >= self.min_racks:
+            return [rack for rack in self.racks if self._heaps[rack]]
         free = [rack for rack in self.racks if rack not in used]
         if free:
             return free
@@ -94,6 +109,8 @@ class Seats:
 
     def _in_rack(self, rack: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
         heap, fills = self._heaps[rack], self._fills
+        if not heap:
+            return NO_TAKER
         fill, top = heap[0]
         while fill != fills[top]:
             heapreplace(heap, (fills[top], top))
@@ -101,7 +118,7 @@ class Seats:
         reason = self._refuses(top, staying, size, write_bps, sends_bps)
         if not reason:
             return top
-        if reason == NO_ROOM and self._is_hopeless(fill, size):
+        if reason == NO_ROOM and self._is_hopeless(rack, fill, size):
             return reason
         worst = reason
         for _, broker in sorted((fills[broker], broker) for _, broker in heap):
@@ -111,9 +128,10 @@ class Seats:
             worst = min(worst, reason)
         return worst
 
-    def _is_hopeless(self, fill: _Fill, size: int) -> bool:
-        """Whether no broker as full as `fill` or fuller has room, which is known if all brokers are alike."""
-        return self._alike is not None and fill[0] * self._alike[0] + size > self._alike[1]
+    def _is_hopeless(self, rack: int, fill: _Fill, size: int) -> bool:
+        """Whether no broker as full as `fill` or fuller has room, which is known if those of the rack are alike."""
+        alike = self._alike.get(rack)
+        return alike is not None and fill[0] * alike[0] + size > alike[1]
 
     def _refuses(self, broker: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
         """Why the broker cannot take it, 0 if it can."""

@@ -35,6 +35,8 @@ _DOES: Final[Mapping[str, str]] = {
     "fix-racks": "spreads partitions over racks",
     "set-replication-factor": "gives partitions {factor} replicas",
     "balance-leaders": "evens out preferred leaders without copying",
+    "demote": "takes preferred leaders away from {brokers} without copying",
+    "undo": "puts the order of replicas back as it was before plan {undo}",
     "reduce-partitions": "lists topics that could have fewer partitions",
 }
 
@@ -52,7 +54,7 @@ def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> st
 def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, str]:
     settings = settings_of(said)
     does = _DOES.get(said["kind"], "changes partitions").format(
-        brokers=_brokers(settings.get("brokers", ())), factor=settings.get("factor", "")
+        brokers=_brokers(settings.get("brokers", ())), factor=settings.get("factor", ""), undo=settings.get("undo", "")
     )
     waves = tables["wave"].to_pylist() if "wave" in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..functions.planning import balance_leaders as balance_leaders
     from ..functions.planning import check as check
     from ..functions.planning import compute_load as compute_load
+    from ..functions.planning import demote as demote
     from ..functions.planning import drain as drain
     from ..functions.planning import fill_brokers as fill_brokers
     from ..functions.planning import fix_racks as fix_racks
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from .verbs import results as results
 
 _FUNCTIONS: Final = (
-    *("balance_leaders", "check", "compute_load", "drain", "fill_brokers", "fix_racks", "plan", "rebalance"),
+    *("balance_leaders", "check", "compute_load", "demote", "drain", "fill_brokers", "fix_racks", "plan", "rebalance"),
     *("reduce_partitions", "set_replication_factor", "validate", "waves"),
 )
 _LATE: Final = {

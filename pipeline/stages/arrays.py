@@ -142,6 +142,8 @@ def to_cluster(
         out_max=amounts(broker.column("nw_out_capacity_bps"), np.inf) * limits.network_share,
         sized=sized,
         rated=rated,
+        takes=np.ones(len(brokers), np.bool_),
+        keeps=np.zeros(len(brokers), np.bool_),
     )
 
 

@@ -37,14 +37,16 @@ def check(
     limits: Limits | None = None,
     factor: int | None = None,
     ignore_racks: bool = False,
+    min_racks: int | None = None,
 ) -> Arrow:
-    """The table violation, by kind, topic, partition, broker. `factor`: the wanted replication factor."""
+    """The table violation, by kind, topic, partition, broker. `factor`: the wanted replication factor; `min_racks`: the
+    racks that a partition needs, as many as there are without it."""
     partition, chosen = tables["partition"], limits or Limits()
     cluster = to_cluster(
         tables["broker"], partition, tables.get("replica_load"), limits=chosen, ignore_racks=ignore_racks
     )
     found = [
-        *_placement(cluster, partition, factor),
+        *_placement(cluster, partition, factor, NO_LIMIT if min_racks is None else min_racks),
         *_sync(cluster, partition),
         *_capacity(cluster),
         *_duplicates(tables.get("rejected_rows")),
@@ -52,13 +54,14 @@ def check(
     return from_rows(VIOLATION, found)
 
 
-def _placement(cluster: Cluster, partition: Arrow, factor: int | None) -> Iterator[Row]:
+def _placement(cluster: Cluster, partition: Arrow, factor: int | None, min_racks: int) -> Iterator[Row]:
     if not len(cluster.topic):
         return
     moving, targets = known(partition.column("target_replicas")), flat(partition.column("target_replicas"))[1]
     lasting = np.where(moving, np.minimum(cluster.factors, targets), cluster.factors)
     racks = distinct_racks(cluster.replicas, cluster.rack)
-    wanted = np.minimum(lasting, max(1, len(np.unique(cluster.rack[cluster.alive]))))
+    possible = max(1, len(np.unique(cluster.rack[cluster.alive])))
+    wanted = np.minimum(lasting, min(possible, min_racks))
     if len(cluster.racks) > 1:
         yield from _rows(cluster, "RACK", racks < wanted, racks, wanted, unit="racks")
     largest = np.zeros(len(cluster.topics), np.int64)

@@ -23,7 +23,8 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     settings = settings_of(said)
     limits = Limits(settings["disk_share"], settings["network_share"])
     ignore_racks = settings["ignore_racks"]
-    factor = settings.get("factor") if not settings.get("topics") else None
+    left_out = any(settings[name] for name in ("topics", "exclude_topics", "min_size", "max_size"))
+    factor = None if left_out else settings.get("factor")
     broker = _with_racks(with_targets(tables), settings)
     after = apply(tables["partition"], tables["plan_move"])
     found = {
@@ -32,6 +33,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
             limits=limits,
             factor=factor,
             ignore_racks=ignore_racks,
+            min_racks=settings["min_racks"],
         )
         for name, partition in (("violation", tables["partition"]), (AFTER, after))
     }

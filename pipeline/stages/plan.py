@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import BadInput, NothingAsked
-from ..kernel import leaders, level, moves, reduction
+from ..kernel import demotion, leaders, level, moves, reduction
 from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
 from ..kernel.moves import Told, quiet
 from ..kernel.outcome import Outcome, added, weights
@@ -34,10 +34,12 @@ from ..tables.declared import (
     REDUCTION,
 )
 from .arrays import Limits, defaulted, lagging, leaving, to_cluster
+from .choice import Choice, applied, named_brokers
 from .requests import (
     KINDS,
     LEVELS,
     Add,
+    Demote,
     Drain,
     FixRacks,
     Leaders,
@@ -45,14 +47,16 @@ from .requests import (
     ReducePartitions,
     Request,
     SetFactor,
+    Undo,
 )
 from .snapshots import digest
+from .undo import undo
 from .unplanned import with_unplanned
 
 
 @attrs.frozen(eq=False)
 class _Scene:
-    """The cluster, the brokers to empty, and those that keep their replicas and get none."""
+    """The cluster, the brokers to empty or to demote, and those that keep their replicas and get none."""
 
     cluster: Cluster
     leaving: Bools
@@ -81,24 +85,30 @@ def plan(
     *,
     name: str,
     limits: Limits | None = None,
+    choice: Choice | None = None,
     ignore_racks: bool = False,
     told: Told = quiet,
 ) -> dict[str, Arrow]:
-    """The plan `name` for `request`, as tables by name. Raises BadInput if the request names something absent, or only
-    some brokers have racks."""
-    chosen = limits or Limits()
+    """The plan `name` for `request`, as tables by name; for Undo, `tables` has the `plan_move` of the plan to undo.
+    Raises BadInput if the request or the choice names something absent, or only some brokers have racks."""
+    chosen, wanted = limits or Limits(), choice or Choice()
     broker = with_added(tables, request)
     load = tables["replica_load"]
     cluster = to_cluster(broker, tables["partition"], load, limits=chosen, ignore_racks=ignore_racks)
     draining = leaving(broker, cluster.brokers)
     going = _going(cluster, request, draining)
-    scene = _Scene(cluster, going, draining & ~going, told, tables["partition"])
-    settings = _settings(request, chosen, ignore_racks=ignore_racks)
+    settings = _settings(request, wanted, chosen, ignore_racks=ignore_racks)
     named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables["broker"]))
+    racks = dict(zip(broker["broker_id"].to_pylist(), broker["rack"].to_pylist(), strict=True))
+    cluster = applied(wanted, cluster, racks, cluster.alive & ~draining & ~going)
+    scene = _Scene(cluster, going, (draining & ~going) | cluster.keeps, told, tables["partition"])
     if isinstance(request, ReducePartitions):
         return _reduction(scene, request, load, named)
+    if isinstance(request, Undo):
+        return _tables(scene, undo(cluster, tables["plan_move"], request, scene.usable), named)
     ids = frozenset(cluster.brokers[going].tolist())
-    return with_unplanned(_tables(scene, _decide(scene, request), named), tables.get("rejected_rows"), request, ids)
+    found = _tables(scene, _decide(scene, request), named)
+    return with_unplanned(found, tables.get("rejected_rows"), request, ids, wanted)
 
 
 def with_added(tables: Mapping[str, Arrow], request: Request) -> Arrow:
@@ -126,63 +136,52 @@ def _with_added(broker: Arrow, request: Request) -> Arrow:
 
 
 def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:
-    if not isinstance(request, Drain):
+    if not isinstance(request, Drain | Demote):
         return np.zeros(len(cluster.brokers), np.bool_)
     if request.brokers:
-        return _named(cluster, request.brokers)
+        return named_brokers(cluster, request.brokers)
     if not draining.any():
         raise NothingAsked("drain: no broker was named, and none has the state draining")
     return draining
 
 
-def _named(cluster: Cluster, brokers: tuple[int, ...]) -> Bools:
-    unknown = sorted(set(brokers) - set(cluster.brokers.tolist()))
-    if unknown:
-        raise BadInput(f"unknown brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
-    return np.isin(cluster.brokers, brokers)
-
-
-def _topics(cluster: Cluster, topics: tuple[str, ...]) -> Bools:
-    unknown = sorted(set(topics) - set(cluster.topics))
-    if unknown:
-        raise BadInput(f"unknown topics: {unknown[:20]}")
-    chosen = np.ones(len(cluster.topics), np.bool_)
-    if topics:
-        chosen = np.isin(np.array(cluster.topics, dtype=object), list(topics))
-    return np.asarray(chosen, np.bool_)[cluster.topic]
-
-
 def _decide(scene: _Scene, request: Request) -> Outcome:
     deciders: dict[type, Callable[[Any], Outcome]] = {
         Drain: lambda _: moves.drain(scene.cluster, scene.leaving, scene.closed, told=scene.told),
-        Add: lambda asked: _level(scene, asked, _named(scene.cluster, tuple(b for b, _ in asked.brokers))),
+        Add: lambda asked: _level(scene, asked, _added(scene, asked)),
         Rebalance: lambda asked: _level(scene, asked, scene.usable),
         FixRacks: lambda _: moves.fix_racks(scene.cluster, scene.closed, _lagging(scene), told=scene.told),
         SetFactor: lambda asked: _set_factor(scene, asked),
         Leaders: lambda _: leaders.leaders(scene.cluster, scene.usable),
+        Demote: lambda _: demotion.demote(scene.cluster, scene.leaving, scene.usable, _lagging(scene)),
     }
     return deciders[type(request)](request)
 
 
+def _added(scene: _Scene, asked: Add) -> Bools:
+    named = named_brokers(scene.cluster, tuple(broker for broker, _ in asked.brokers))
+    closed = named & ~(scene.usable & scene.cluster.takes)
+    if closed.any():
+        what = "are dead or draining, or left out by --exclude-brokers or --to-brokers"
+        raise BadInput(f"brokers {scene.cluster.brokers[closed].tolist()} {what}: no replica can be moved to them")
+    return named
+
+
 def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
-    if (receivers & ~scene.usable).any():
-        ids = scene.cluster.brokers[receivers & ~scene.usable].tolist()
-        raise BadInput(f"brokers {ids} are dead or draining: no replica can be moved to them")
     limits = {"tolerance": asked.tolerance, "bytes_max": asked.bytes_max}
     return level.level(scene.cluster, scene.closed, receivers, told=scene.told, **limits)  # type: ignore[arg-type]
 
 
 def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
-    chosen = _topics(scene.cluster, asked.topics)
-    return moves.set_factor(scene.cluster, scene.closed, chosen, asked.factor, _lagging(scene), told=scene.told)
+    return moves.set_factor(scene.cluster, scene.closed, asked.factor, _lagging(scene), told=scene.told)
 
 
 def _lagging(scene: _Scene) -> dict[int, frozenset[int]]:
     return lagging(scene.cluster, scene.partition)
 
 
-def _settings(request: Request, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
-    said = {**attrs.asdict(request), **attrs.asdict(limits), "ignore_racks": ignore_racks}
+def _settings(request: Request, choice: Choice, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
+    said = {**attrs.asdict(request), **attrs.asdict(choice), **attrs.asdict(limits), "ignore_racks": ignore_racks}
     return sorted((key, json.dumps(value)) for key, value in said.items())
 
 
@@ -287,8 +286,8 @@ def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Na
     if load.num_rows != len(cluster.topic):
         raise BadInput(f"table replica_load has {load.num_rows} rows, partition {len(cluster.topic)}")
     found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
-    asked = np.zeros(len(cluster.topics), np.bool_)
-    asked[cluster.topic[_topics(cluster, request.topics)]] = True
+    asked = np.ones(len(cluster.topics), np.bool_)
+    asked[cluster.topic[~cluster.chosen]] = False
     weakest = dict.fromkeys(range(len(cluster.topics)), "")
     for topic, basis in zip(cluster.topic.tolist(), load.column("basis").to_pylist(), strict=True):
         weakest[topic] = max(weakest[topic], basis, key=("", "measured", "split", "size_only").index)

@@ -52,10 +52,9 @@ class FixRacks:
 
 @attrs.frozen
 class SetFactor:
-    """`factor` replicas for all partitions of these topics; if none is named, of all."""
+    """`factor` replicas for every partition."""
 
     factor: int
-    topics: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.factor < 1:
@@ -68,13 +67,29 @@ class Leaders:
 
 
 @attrs.frozen
+class Demote:
+    """No preferred leader on these brokers, by changing the order of replicas only."""
+
+    brokers: tuple[int, ...]
+
+    def __attrs_post_init__(self) -> None:
+        if not self.brokers:
+            raise BadInput("demote: expected at least one broker, got none")
+
+
+@attrs.frozen
+class Undo:
+    """The order of replicas as it was before the plan of that name, which must not have copied anything."""
+
+    undo: str
+
+
+@attrs.frozen
 class ReducePartitions:
-    """As few partitions as keep each below these bytes and bytes per second; of these topics, if none is named of
-    all."""
+    """As few partitions as keep each below these bytes and bytes per second."""
 
     bytes_max: int
     bps_max: float
-    topics: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.bytes_max < 1 or not self.bps_max > 0:
@@ -90,13 +105,15 @@ KINDS: Final[Mapping[type, str]] = {
     FixRacks: "fix-racks",
     SetFactor: "set-replication-factor",
     Leaders: "balance-leaders",
+    Demote: "demote",
+    Undo: "undo",
     ReducePartitions: "reduce-partitions",
 }
 
 LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
 """The kinds that level bytes, which is impossible if sizes are unknown."""
 
-Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | ReducePartitions
+Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | Demote | Undo | ReducePartitions
 
 
 def settings_of(said: Mapping[str, Any]) -> dict[str, Any]:

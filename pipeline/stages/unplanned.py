@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 
 from ..tables.arrow import Arrow, from_rows, in_order
 from ..tables.declared import PLAN_REASON
+from .choice import Choice
 from .requests import Drain, FixRacks, Request, SetFactor
 
 
 def with_unplanned(
-    found: dict[str, Arrow], rejected: Arrow | None, request: Request, leaving: frozenset[int]
+    found: dict[str, Arrow], rejected: Arrow | None, request: Request, leaving: frozenset[int], choice: Choice
 ) -> dict[str, Arrow]:
     """The tables of a plan, incomplete and with a reason for each rejected partition that the request is about: for a
     drain those with a replica on a broker of `leaving`, or whose replicas are not known. Plans that level are about no
@@ -23,7 +24,7 @@ def with_unplanned(
         return found
     rows = rejected.filter(pc.is_valid(rejected["brokers"])).to_pylist()
     name = found["plan"]["plan"][0].as_py()
-    more = [(name, *reason) for row in rows for reason in _reasons(row, request, leaving)]
+    more = [(name, *reason) for row in rows for reason in _reasons(row, request, leaving, choice)]
     if not more:
         return found
     reasons = pa.concat_tables([found["plan_reason"], from_rows(PLAN_REASON, more)])
@@ -33,11 +34,13 @@ def with_unplanned(
     return {**found, "plan": plan, "plan_reason": in_order(PLAN_REASON, reasons)}
 
 
-def _reasons(row: dict[str, Any], request: Request, leaving: frozenset[int]) -> Iterator[tuple[object, ...]]:
+def _reasons(
+    row: dict[str, Any], request: Request, leaving: frozenset[int], choice: Choice
+) -> Iterator[tuple[object, ...]]:
     """Topic, partition, broker and reason."""
     reason = f"not planned, because its row was rejected: {row['reason']}"
     if not isinstance(request, Drain):
-        if not isinstance(request, SetFactor) or row["topic"] in (request.topics or (row["topic"],)):
+        if choice.has_topic(row["topic"]):
             yield row["topic"], row["partition"], None, reason
     elif not row["brokers"]:
         yield row["topic"], row["partition"], None, reason

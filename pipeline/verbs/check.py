@@ -22,12 +22,13 @@ _SHOWN_MAX: Final = 100  # violations that are printed, and returned: the others
 
 @attrs.frozen
 class Check:
-    """Reads a snapshot, writes `violation`. `factor`: as in `kedge.pipeline.stages.check.check`."""
+    """Reads a snapshot, writes `violation`. `factor`, `min_racks`: as in `kedge.pipeline.stages.check.check`."""
 
     limits: Limits
     factor: int | None = None
     ignore_racks: bool = False
     dry_run: bool = False
+    min_racks: int | None = None
 
     title: ClassVar[str] = "checking"
     wanted: ClassVar[Sequence[Wanted]] = (
@@ -37,7 +38,8 @@ class Check:
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a rule is broken."""
-        table = check(given, limits=self.limits, factor=self.factor, ignore_racks=self.ignore_racks)
+        racks = {"ignore_racks": self.ignore_racks, "min_racks": self.min_racks}
+        table = check(given, limits=self.limits, factor=self.factor, **racks)  # type: ignore[arg-type]
         if not self.dry_run:
             place.write(VIOLATION, table)
         first, notes = table.slice(0, _SHOWN_MAX).to_pylist(), _notes(given)

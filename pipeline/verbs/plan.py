@@ -13,12 +13,26 @@ import attrs
 
 from ...controller.model.plural import counted
 from ..cautions import copied_words, of_drain, of_plan, ratio_words
+from ..errors import BadInput, NotFound
 from ..stages.arrays import Limits
+from ..stages.choice import Choice
 from ..stages.export import plan_json
 from ..stages.plan import plan, with_added
-from ..stages.requests import KINDS, Drain, Request, settings_of
-from ..tables.declared import BROKER_DEFAULT, DRAINING, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
-from ..tables.files import Place, Wanted, wanted
+from ..stages.requests import KINDS, Drain, Request, Undo, settings_of
+from ..tables.arrow import Arrow
+from ..tables.declared import (
+    BROKER_DEFAULT,
+    DRAINING,
+    OF_WAVES,
+    PARTITION,
+    PLAN,
+    PLAN_MOVE,
+    REDUCTION,
+    REJECTED_ROWS,
+    SNAPSHOT,
+    TABLES,
+)
+from ..tables.files import Place, Wanted, find_snapshots, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
 
@@ -35,6 +49,7 @@ class Plan:
     dry_run: bool = False
     plans: Output | None = None
     pages: Output | None = None
+    choice: Choice = attrs.field(factory=Choice)
 
     @property
     def title(self) -> str:
@@ -48,7 +63,16 @@ class Plan:
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a part of the request is not in the plan."""
-        found = plan(given, self.request, name=self.name, told=told, limits=self.limits, ignore_racks=self.ignore_racks)
+        undone = {"plan_move": _moves(place, self.request.undo)} if isinstance(self.request, Undo) else {}
+        found = plan(
+            {**given, **undone},
+            self.request,
+            name=self.name,
+            limits=self.limits,
+            choice=self.choice,
+            ignore_racks=self.ignore_racks,
+            told=told,
+        )
         if not self.dry_run:
             self._write(place, found)
             if self.plans is not None:
@@ -86,6 +110,18 @@ def describe(
     lines = _rows(row, place) + _reductions(reductions) + reason_rows("refused", "move", reasons)
     lines += [("note", text) for text in notes] + [("warning", text) for text in warnings]
     return {**row, **more, **place.named}, lines
+
+
+def _moves(place: Place, name: str) -> Arrow:
+    """What the plan changed: of the last snapshot that has it, up to the one at `place`."""
+    if place.root.in_spark:
+        raise BadInput(f"{place.root}: plans are undone only where tables are files that Spark is not needed for")
+    snapshots = find_snapshots(place.root, PARTITION, place.cluster)
+    earlier = snapshots[: snapshots.index(place) + 1] if place in snapshots else snapshots
+    found = [one for one in earlier if one.has(PLAN, name)]
+    if not found:
+        raise NotFound(f"no plan {name} of cluster {place.cluster} in any snapshot up to {place.snapshot}")
+    return found[-1].read(PLAN_MOVE, name)
 
 
 def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]) -> list[str]:

@@ -94,14 +94,14 @@ class Run:
 
     def _plan(self, kept: Kept, policy: Policy, told: Told) -> tuple[dict[str, Any], int, str | None]:
         """The result, the exit code, and the step that is the plan; None: no step had anything to do."""
-        check = Check(policy.limits, policy.factor, policy.ignore_racks)
+        check = Check(policy.limits, policy.factor, policy.ignore_racks, min_racks=policy.min_racks)
         checked = _run(check, kept, told)
         row = {**kept.named, "violations": checked.row["counts"], "step": None, "plan": None}
         row |= {"unchanged": False, "skipped": False, "notes": checked.row["notes"]}
         for step in policy.steps:
             trial = Kept.over(kept)
             try:
-                planned = _run(Plan(step, policy.request(step), policy.limits, policy.ignore_racks), trial, told)
+                planned = _run(_planning(policy, step), trial, told)
             except NothingAsked:
                 continue
             row["step"], row["plan"] = step, _brief(planned.row)
@@ -117,6 +117,10 @@ class Run:
 def _load(policy: Policy) -> Load:
     age_s = AGE_MAX_S if policy.samples_age is None else policy.samples_age
     return Load(age_max_s=age_s, window_s=WINDOW_S if policy.window is None else policy.window)
+
+
+def _planning(policy: Policy, step: str) -> Plan:
+    return Plan(step, policy.request(step), policy.limits, policy.ignore_racks, choice=policy.choice)
 
 
 def _run(verb: Verb, place: Place, told: Told) -> Said:

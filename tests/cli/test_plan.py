@@ -124,6 +124,7 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
         ("fix-racks",),
         ("set-replication-factor", "--factor", "2", "--topics", "topic-000001"),
         ("balance-leaders",),
+        ("demote", "--brokers", "1001"),
         ("reduce-partitions", "--partition-bytes-max", "1TB", "--partition-rate-max", "10MB"),
     ],
     ids=lambda arguments: arguments[0],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -25,7 +26,7 @@ TIGHT = plans.planned(tight=True)
 def broken(where: Any, name: str, mutant: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], None]:
     """Replaces a function by `mutant`, which gets the honest one and what that is called with."""
     honest = getattr(where, name)
-    return lambda patch: patch.setattr(where, name, lambda *given_, **more: mutant(honest, *given_, **more))
+    return lambda patch: patch.setattr(where, name, lambda *given_, **more: mutant(partial(honest, **more), *given_))
 
 
 def cluster_with(**fields: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -1,11 +1,13 @@
 """The commands of `kedge plan` that make a plan of a snapshot: drain, fill-brokers, rebalance, fix-racks,
-set-replication-factor, reduce-partitions and balance-leaders. Each writes the plan as tables, and prints its changes.
+set-replication-factor, reduce-partitions, balance-leaders and demote. Each writes the plan as tables, and prints its
+changes.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -13,10 +15,12 @@ import click
 
 from ....pipeline.errors import BadInput
 from ....pipeline.stages.arrays import Limits
+from ....pipeline.stages.choice import Choice
 from ....pipeline.stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
+    Demote,
     Drain,
     FixRacks,
     Leaders,
@@ -24,18 +28,30 @@ from ....pipeline.stages.requests import (
     ReducePartitions,
     Request,
     SetFactor,
+    Undo,
 )
 from ....pipeline.tables.files import check_name
 from ....pipeline.verbs.plan import Plan
 from ....pipeline.verbs.verb import Output
-from ...model.numerals import items
 from ..options import OUTPUT, Amount, Command, command, option
 from ..printing import file_problem, folder_problem
-from .options import Brokers, Common, NewBrokers, failing, replayed
+from .options import (
+    BROKER_OPTIONS,
+    RACK_OPTIONS,
+    TOPIC_OPTIONS,
+    Brokers,
+    Common,
+    NewBrokers,
+    failing,
+    replayed,
+)
 from .running import finish, told_of
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 _LIMITS: Final = Limits()
+
+
+_COPYING: Final = (*TOPIC_OPTIONS, *BROKER_OPTIONS, *RACK_OPTIONS)
 
 
 _AFTER: Final = (
@@ -44,9 +60,10 @@ _AFTER: Final = (
 )
 
 
-def _making(command: _T) -> _T:
+def _making(command: _T, choosing: Sequence[Callable[[Any], Any]] = _COPYING) -> _T:
     wrapped: Any = replayed(command)
     for decorate in (
+        *choosing[::-1],
         option("--report", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="HTML page with plots."),
         option("--out", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="File for plan.json."),
         option("--ignore-racks", is_flag=True, help="Plan as if no broker had a rack."),
@@ -61,7 +78,8 @@ def _making(command: _T) -> _T:
 
 _tolerance = option("--tolerance", default=TOLERANCE, help="Share above the mean that counts as balanced.")
 _max_bytes = option("--max-bytes", "bytes_max", type=Amount(), none="no limit", help="Bytes to copy, at most.")
-_topics = option("--topics", metavar="A,B", none="all", help="Topics to change.")
+_reducing: Final = partial(_making, choosing=TOPIC_OPTIONS)
+_reordering: Final = partial(_making, choosing=(*TOPIC_OPTIONS, *BROKER_OPTIONS))
 
 
 @command("drain", example="kedge plan drain tables --brokers 3")
@@ -120,14 +138,13 @@ def fix_racks(common: Common, **options: Any) -> None:
     "set-replication-factor", example="kedge plan set-replication-factor tables --factor 3 --topics orders,payments"
 )
 @option("--factor", type=int, required=True, help="Count of replicas of every partition.")
-@_topics
 @_making
-def set_replication_factor(common: Common, *, factor: int, topics: str | None, **options: Any) -> None:
+def set_replication_factor(common: Common, *, factor: int, **options: Any) -> None:
     """Plan another replication factor.
 
     Replicas are added where racks and disks allow it, or removed.
     """
-    _make(common, lambda: SetFactor(factor, _split(topics)), **options)
+    _make(common, lambda: SetFactor(factor), **options)
 
 
 @command(
@@ -136,20 +153,17 @@ def set_replication_factor(common: Common, *, factor: int, topics: str | None, *
 )
 @option("--partition-bytes-max", type=Amount(), required=True, help="Bytes of a partition afterwards, at most.")
 @option("--partition-rate-max", type=Amount(), required=True, help="Bytes per second of a partition, at most.")
-@_topics
-@_making
-def reduce_partitions(
-    common: Common, *, partition_bytes_max: int, partition_rate_max: int, topics: str | None, **options: Any
-) -> None:
+@_reducing
+def reduce_partitions(common: Common, *, partition_bytes_max: int, partition_rate_max: int, **options: Any) -> None:
     """Plan which topics can do with fewer partitions.
 
     Prints for each topic the smallest number of partitions within the limits (KIP-694).
     """
-    _make(common, lambda: ReducePartitions(partition_bytes_max, partition_rate_max, _split(topics)), **options)
+    _make(common, lambda: ReducePartitions(partition_bytes_max, partition_rate_max), **options)
 
 
 @command("balance-leaders", example="kedge plan balance-leaders tables")
-@_making
+@_reordering
 def balance_leaders(common: Common, **options: Any) -> None:
     """Plan to balance preferred leaders without moving data.
 
@@ -158,8 +172,27 @@ def balance_leaders(common: Common, **options: Any) -> None:
     _make(common, Leaders, **options)
 
 
+@command("demote", example="kedge plan demote tables --brokers 3")
+@option("--brokers", type=Brokers(), default=(), none="none", help="Brokers that stop being preferred leaders.")
+@option("--undo", metavar="NAME", none="none", help="Plan without copies, whose order of replicas is put back.")
+@_reordering
+def demote(common: Common, *, brokers: tuple[int, ...], undo: str | None, **options: Any) -> None:
+    """Plan to take preferred leaders away from some brokers, or to give them back.
+
+    Only the order of replicas changes, so no bytes are copied.
+    """
+    _make(common, lambda: _demotion(brokers, undo), **options)
+
+
+def _demotion(brokers: tuple[int, ...], undo: str | None) -> Request:
+    if bool(brokers) == (undo is not None):
+        raise BadInput("give one of --brokers and --undo")
+    return Demote(brokers) if undo is None else Undo(check_name(undo, "--undo"))
+
+
 MAKING: Final[tuple[Command, ...]] = (
     balance_leaders,
+    demote,
     drain,
     fill_brokers,
     fix_racks,
@@ -169,10 +202,6 @@ MAKING: Final[tuple[Command, ...]] = (
 )
 for _one in MAKING:
     _one.help = f"{inspect.cleandoc(_one.help or '')}\n\n{_AFTER}"
-
-
-def _split(topics: str | None) -> tuple[str, ...]:
-    return tuple(items(topics)) if topics else ()
 
 
 def _make(
@@ -185,16 +214,17 @@ def _make(
     disk_share: float,
     network_share: float,
     ignore_racks: bool,
+    **choice: Any,
 ) -> None:
     with failing():
-        request = request_of()
+        request, chosen = request_of(), Choice(**choice)
         if common.all_snapshots and name is None and not common.dry_run:
             raise BadInput("--all-snapshots needs --name or --dry-run, so that it does not replace the plans of then")
         named = KINDS[type(request)] if name is None else name
         check_name(named, "--name")  # a bad name is found before the work
         plans, pages = _output("--out", out, "json", common), _output("--report", report, "html", common)
         limits = Limits(disk_share, network_share)
-        verb = Plan(named, request, limits, ignore_racks, common.dry_run, plans, pages)
+        verb = Plan(named, request, limits, ignore_racks, common.dry_run, plans, pages, chosen)
         results, failed = told_of(common, verb)
     finish(common, results, failed=failed)
 

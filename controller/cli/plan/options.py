@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import attrs
 import click
 
 from ....pipeline.errors import PipelineError
+from ....pipeline.stages.choice import RACK
 from ....pipeline.tables.location import FORMATS, PARQUET, Location
 from ...model import numerals
 from ..engines import LOCAL, Engine, engine_option, renamed
-from ..options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
+from ..options import ENGINE, OUTPUT, Amount, T, json_option, option, plain_option, quiet_option
 from ..printing import fail, of_system, one_line
 from ..store.opening import uncollected
 
@@ -43,6 +45,51 @@ class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
         parts = [part.partition(":") for part in numerals.items(str(value))]
         ids = Brokers().convert(",".join(part[0] for part in parts), param, ctx)
         return tuple((broker, part[2] or None) for broker, part in zip(ids, parts, strict=True))
+
+
+class Topics(click.ParamType[tuple[str, ...]]):
+    name = "globs"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
+        found = value if isinstance(value, tuple) else tuple(numerals.items(str(value)))
+        if "" in found:
+            self.fail(f"{value!r:.80} is not a list of topics such as orders,logs-*", param, ctx)
+        return found
+
+
+class Receivers(click.ParamType[tuple[int | str, ...]]):
+    name = "ids, rack:name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int | str, ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = numerals.items(str(value))
+        ids = [numerals.whole(part, 0, numerals.INT_MAX) for part in parts]
+        found = [part if at is None and part.startswith(RACK) else at for part, at in zip(parts, ids, strict=True)]
+        if None in found or RACK in found:
+            self.fail(f"{value!r:.80} is not a list of broker ids and racks such as 1,2,rack:a", param, ctx)
+        return tuple(each for each in found if each is not None)
+
+
+min_racks: Final = partial(
+    option, "--min-racks", type=click.IntRange(1), none="as many as there are", help="Count of racks a partition needs."
+)
+_CHOICE: Final = "Topics, brokers and racks"
+_choosing: Final = partial(option, group=_CHOICE)
+TOPIC_OPTIONS: Final = (
+    _choosing("--topics", type=Topics(), default=(), none="all", help="Topics to change."),
+    _choosing("--exclude-topics", type=Topics(), default=(), none="none", help="Topics to leave as they are."),
+)
+BROKER_OPTIONS: Final = (
+    _choosing("--min-size", type=Amount(), none="no limit", help="Bytes of a replica to change, at least."),
+    _choosing("--max-size", type=Amount(), none="no limit", help="Bytes of a replica to change, at most."),
+    _choosing("--exclude-brokers", type=Brokers(), default=(), none="none", help="Brokers that neither give nor take."),
+    _choosing("--to-brokers", type=Receivers(), default=(), none="all", help="Brokers and racks that may take."),
+)
+RACK_OPTIONS: Final = (
+    min_racks(group=_CHOICE),
+    _choosing("--prefer-rack-local", is_flag=True, help="Keep a replica in its rack where a broker has room."),
+)
 
 
 @attrs.frozen

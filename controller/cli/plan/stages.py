@@ -28,7 +28,7 @@ from ....pipeline.written import written_as
 from ..engines import Engine
 from ..options import Amount, Whole, command, option
 from ..printing import folder_problem
-from .options import Common, alone, engined, failing, output_options, replayed
+from .options import Common, alone, engined, failing, min_racks, output_options, replayed
 from .running import finish, told_of
 
 
@@ -68,11 +68,10 @@ _LIMITS: Final = Limits()
 @option("--factor", type=click.IntRange(1), none="each topic's largest", help="Count of replicas wanted.")
 @option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk that may be full.")
 @option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network that may be in use.")
+@min_racks()
 @option("--ignore-racks", is_flag=True, help="Check as if no broker had a rack.")
 @replayed
-def validate(
-    common: Common, *, factor: int | None, disk_share: float, network_share: float, ignore_racks: bool
-) -> None:
+def validate(common: Common, *, factor: int | None, disk_share: float, network_share: float, **racks: Any) -> None:
     """Check a snapshot: racks, replication factors, dead brokers.
 
     Prints each rule that the snapshot breaks: also full disks, busy networks, leaders that are not preferred, and
@@ -81,7 +80,7 @@ def validate(
     Exit code: 0 no rule is broken; 1 violations, which are printed; 2 the input cannot be used.
     """
     with failing():
-        verb = Check(Limits(disk_share, network_share), factor, ignore_racks, common.dry_run)
+        verb = Check(Limits(disk_share, network_share), factor, dry_run=common.dry_run, **racks)
         results, failed = told_of(common, verb)
     finish(common, results, failed=failed)
 
