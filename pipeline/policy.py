@@ -59,6 +59,9 @@ class Policy:
     skip: bool = False
     tolerance: float = TOLERANCE
     max_bytes: int | None = None
+    by: tuple[str, ...] = ("bytes",)
+    max_replicas_per_broker: int | None = None
+    max_leaders_per_broker: int | None = None
     factor: int | None = None
     ignore_racks: bool = False
     disk_share: float = _LIMITS.disk_share
@@ -110,7 +113,8 @@ class Policy:
     def request(self, step: str) -> Request:
         """The request of a step. Raises BadInput if its values are out of range."""
         if step == "rebalance":
-            return Rebalance(self.tolerance, self.max_bytes)
+            counts = self.max_replicas_per_broker, self.max_leaders_per_broker
+            return Rebalance(self.tolerance, self.max_bytes, self.by, *counts)
         if step == "set-replication-factor":
             return SetFactor(self.factor or 0)
         if step == "drain":
@@ -189,7 +193,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         if parsed is None:
             raise BadInput(f"{where}.{name}: expected bytes such as 123, 5GiB or 1.5GB, got {value!r:.80}")
         return parsed
-    if name == "steps":
+    if name in {"steps", "by"}:
         return tuple(_typed(found, name, list, where=f"{where}."))
     kind = float if name == "samples-age" else int if default is None else type(default)
     if kind is float and type(value) is int:

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 
 from .cluster import MOVING, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
+from .resources import proportional
 from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM
 
 TOO_LARGE: Final = -6
@@ -21,6 +22,8 @@ BUDGET: Final = -7
 DEAD_BROTHER: Final = -8
 LAST_IN_RACK: Final = -9
 NO_OUT_STAYING: Final = -10
+NO_CAPACITY: Final = -11
+UNSIZED: Final = -12
 
 REASONS: Final = {
     NO_BROKER: "every remaining broker in the possible racks already holds a replica of the partition",
@@ -32,6 +35,8 @@ REASONS: Final = {
     BUDGET: "the replica exceeds the bytes that may still be moved",
     DEAD_BROTHER: "another replica is on a dead broker, for which a move would wait: drain that broker first",
     NO_OUT_STAYING: "a broker that keeps its replica could not send to the added ones, if it led the partition",
+    NO_CAPACITY: "every broker in the possible racks would exceed a limit: of disk, network, replicas or leaders",
+    UNSIZED: "the size of the partition is not known, so it is not copied",
     LAST_IN_RACK: "the rack would lose its only replica, and every possible rack already has one",
 }
 HELD: Final = {MOVING: "the partition is being reassigned", NOT_ONLINE: "the partition is being reduced"}
@@ -85,11 +90,7 @@ def held_back(cluster: Cluster, wanted: Iterable[int]) -> list[Reason]:
 
 def weights(cluster: Cluster, usable: Bools) -> Floats:
     """Each broker's share of the bytes: in proportion to its disk if all usable disks are known, otherwise equal."""
-    disks = cluster.disk_max.astype(np.float64)
-    mine = disks[usable]
-    if not len(mine) or (mine >= 2.0**62).any() or (mine <= 0).any() or (mine == mine[0]).all():
-        return np.ones(len(disks))
-    return np.where(disks > 0, disks / mine.mean(), 1.0)
+    return proportional(cluster.disk_max.astype(np.float64), usable)
 
 
 def by_size(size: Ints, among: Ints) -> Ints:

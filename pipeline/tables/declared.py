@@ -84,14 +84,18 @@ VIOLATION: Final = Table(
     "when string",
     order="kind, topic, partition, broker_id, when",
 )
-# `copied_unsized`: copied partitions of unknown size; `partitions_unsized`: of the whole snapshot; values of `settings`
-# are JSON; `snapshot_sha256`: of the snapshot that it was made from
+# `copied_unsized`: copied partitions of unknown size; `partitions_unsized`, `partitions_unrated`: partitions of the
+# snapshot of unknown size, of unknown rate; values of `settings` are JSON; `snapshot_sha256`: of the snapshot that it
+# was made from
 PLAN: Final = Table(
     "plan",
     "plan string, kind string, partitions_changed long, replicas_copied long, bytes_copied long?, "
-    "bytes_bound long?, copied_unsized long, partitions_unsized long, rejected long, complete boolean, "
+    "bytes_bound long?, copied_unsized long, partitions_unsized long, partitions_unrated long, "
+    "rejected long, complete boolean, "
     "size_max_mean_before double?, size_max_mean_after double?, leaders_max_mean_before double, "
-    "leaders_max_mean_after double, settings map<string,string>, snapshot_sha256 string",
+    "leaders_max_mean_after double, network_in_max_mean_before double?, network_in_max_mean_after double?, "
+    "network_out_max_mean_before double?, network_out_max_mean_after double?, settings map<string,string>, "
+    "snapshot_sha256 string",
     order="plan",
 )
 PLAN_MOVE: Final = Table(
@@ -106,11 +110,12 @@ _REASON_ORDER: Final = "plan, topic, partition, broker_id"
 PLAN_REASON: Final = Table("plan_reason", _REASON, _REASON_ORDER)
 # why a move of the plan is in no wave
 WAVE_REASON: Final = Table("wave_reason", _REASON, _REASON_ORDER)
-# the load of a broker before and after the plan
+# the load of a broker before and after the plan; `out_bps`: when every preferred leader leads
 PLAN_LOAD: Final = Table(
     "plan_load",
     "plan string, broker_id int, replicas_before long, replicas_after long, leaders_before long, "
-    "leaders_after long, size_bytes_before long?, size_bytes_after long?",
+    "leaders_after long, size_bytes_before long?, size_bytes_after long?, in_bps_before double?, in_bps_after double?, "
+    "out_bps_before double?, out_bps_after double?",
     order="plan, broker_id",
 )
 REDUCTION: Final = Table(

@@ -87,13 +87,14 @@ _TIMES: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times
 def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
     unwritten = ", not written" if dry_run else ""
     replicas = counted(row["replicas_copied"], "replica")
+    networks = [(f"network-{way}", f"network_{way}") for way in ("in", "out") if row[f"network_{way}_max_mean_before"]]
     return [
         ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
         ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
         ("copies", copied_words(row)),
         *(
             (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], _TIMES))
-            for what, column in (("bytes", "size"), ("leaders", "leaders"))
+            for what, column in (("bytes", "size"), ("leaders", "leaders"), *networks)
         ),
     ]
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from ....pipeline.errors import BadInput
+from ....pipeline.kernel.goals import RESOURCES
 from ....pipeline.stages.arrays import Limits
 from ....pipeline.stages.requests import (
     KINDS,
@@ -94,16 +95,29 @@ def fill_brokers(common: Common, *, brokers: Any, tolerance: float, bytes_max: i
     _make(common, lambda: Add(brokers, tolerance, bytes_max), **options)
 
 
-@command("rebalance", example="kedge plan rebalance tables --max-bytes 500GB")
+@command("rebalance", example="kedge plan rebalance tables --by bytes,network-in,network-out,leaders")
 @_tolerance
 @_max_bytes
+@option("--by", metavar="A,B", default="bytes", help=f"What to balance, of {', '.join(RESOURCES)}.")
+@option("--max-replicas-per-broker", "replicas_max", type=int, none="no limit", help="Replicas of a broker, at most.")
+@option("--max-leaders-per-broker", "leaders_max", type=int, none="no limit", help="Leaders of a broker, at most.")
 @_making
-def rebalance(common: Common, *, tolerance: float, bytes_max: int | None, **options: Any) -> None:
-    """Plan to balance bytes over all brokers.
+def rebalance(
+    common: Common,
+    *,
+    tolerance: float,
+    bytes_max: int | None,
+    by: str,
+    replicas_max: int | None,
+    leaders_max: int | None,
+    **options: Any,
+) -> None:
+    """Plan to balance bytes, networks or counts over all brokers.
 
-    Replicas move until no broker holds more than the mean and the tolerance.
+    Brokers above a capacity are repaired first. Then leaders change and replicas move until no broker has more than the
+    mean and the tolerance.
     """
-    _make(common, lambda: Rebalance(tolerance, bytes_max), **options)
+    _make(common, lambda: Rebalance(tolerance, bytes_max, _split(by), replicas_max, leaders_max), **options)
 
 
 @command("fix-racks", example="kedge plan fix-racks tables")
