@@ -48,12 +48,12 @@ def of_plan(
     """The sentences for a row of the table plan, with the brokers, including those that it adds, and the rows of the
     table plan_load."""
     if not said["replicas_copied"]:
-        return _unsized(said) + _budget(said)
+        return _unsized(said) + _unrated(said) + _budget(said)
     from .stages.requests import settings_of  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
 
     racks = {} if settings_of(said)["ignore_racks"] else {row["broker_id"]: row["rack"] for row in brokers}
     spread = of_spread(racks, {row["broker_id"]: row["replicas_after"] for row in loads})
-    return _unsized(said) + _budget(said) + of_capacities(brokers) + spread
+    return _unsized(said) + _unrated(said) + _budget(said) + of_capacities(brokers) + spread
 
 
 def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True) -> list[str]:
@@ -124,6 +124,18 @@ def _unsized(said: Mapping[str, Any]) -> list[str]:
     return [f"the size of {of_partitions(said['partitions_unsized'])} is not known{copied}: {without}"]
 
 
+def _unrated(said: Mapping[str, Any]) -> list[str]:
+    from .stages.requests import settings_of  # noqa: PLC0415 - as above
+
+    by = settings_of(said).get("by", ())
+    if not said["partitions_unrated"] or not {"network-in", "network-out"}.intersection(by):
+        return []
+    without = "networks are balanced without them"
+    if said["network_in_max_mean_before"] is None:
+        without = "the plan cannot balance networks"
+    return [f"the rate of {of_partitions(said['partitions_unrated'])} is not known: {without}"]
+
+
 def _budget(said: Mapping[str, Any]) -> list[str]:
     """If no partition was refused and bytes are not level, the limit of copied bytes is the cause; otherwise reasons
     say why."""
@@ -131,6 +143,8 @@ def _budget(said: Mapping[str, Any]) -> list[str]:
 
     settings, most = settings_of(said), said["size_max_mean_after"]
     if said["complete"] or said["rejected"] or most is None or said["kind"] not in LEVELS:
+        return []
+    if settings["bytes_max"] is None:
         return []
     wanted = f"the requested {1 + settings['tolerance']:g} times the mean"
     allowed = amount(settings["bytes_max"])

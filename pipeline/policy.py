@@ -63,6 +63,9 @@ class Policy(Choice):
     skip: bool = False
     tolerance: float = TOLERANCE
     max_bytes: int | None = None
+    by: tuple[str, ...] = ("bytes",)
+    max_replicas_per_broker: int | None = None
+    max_leaders_per_broker: int | None = None
     factor: int | None = None
     ignore_racks: bool = False
     disk_share: float = _LIMITS.disk_share
@@ -123,7 +126,8 @@ class Policy(Choice):
     def request(self, step: str) -> Request:
         """The request of a step. Raises BadInput if its values are out of range."""
         if step == "rebalance":
-            return Rebalance(self.tolerance, self.max_bytes)
+            counts = self.max_replicas_per_broker, self.max_leaders_per_broker
+            return Rebalance(self.tolerance, self.max_bytes, self.by, *counts)
         if step == "set-replication-factor":
             return SetFactor(self.factor or 0)
         if step == "drain":

@@ -61,7 +61,7 @@ class _Flow:
         self._replicas = replicas[touched]
         self._home = self._replicas[:, 0].copy()
         self._lead = self._home.copy()
-        self._holders = _by_broker(self._replicas, len(may_lead))
+        self._holders = by_broker(self._replicas, len(may_lead))
         self._room = np.zeros((3, len(may_lead), len(may_lead)), np.int64)
         self._cost = np.full((len(may_lead), len(may_lead)), _FAR, np.int64)
         self._add(np.arange(len(touched)), 1)
@@ -204,7 +204,7 @@ def _most(full: int, lacking: int, levels: tuple[int, int]) -> int:
     return (full - lacking) // 2
 
 
-def _by_broker(replicas: Ints, brokers: int) -> list[Ints]:
+def by_broker(replicas: Ints, brokers: int) -> list[Ints]:
     """For each broker its rows, ascending."""
     rows, columns = np.nonzero(replicas != NOBODY)
     held = replicas[rows, columns]

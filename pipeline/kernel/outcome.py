@@ -24,6 +24,7 @@ from .cluster import (
     Floats,
     Ints,
 )
+from .resources import proportional
 from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM, NO_TAKER
 
 TOO_LARGE: Final = -6
@@ -36,6 +37,8 @@ NO_LEADER: Final = -13
 NOT_PREFERRED: Final = -14
 CHANGED: Final = -15
 NOT_OPEN: Final = -16
+NO_CAPACITY: Final = -17
+UNSIZED: Final = -18
 
 REASONS: Final = {
     NO_BROKER: "every remaining broker in the possible racks already holds a replica of the partition",
@@ -47,6 +50,8 @@ REASONS: Final = {
     BUDGET: "the replica exceeds the bytes that may still be moved",
     DEAD_BROTHER: "another replica is on a dead broker, for which a move would wait: drain that broker first",
     NO_OUT_STAYING: "a broker that keeps its replica could not send to the added ones, if it led the partition",
+    NO_CAPACITY: "every broker in the possible racks would exceed a limit: of disk, network, replicas or leaders",
+    UNSIZED: "the size of the partition is not known, so it is not copied",
     LAST_IN_RACK: "the rack would lose its only replica, and every possible rack already has one",
     NO_TAKER: "--to-brokers or --exclude-brokers leaves out every broker in the possible racks",
     EXCLUDED: "--exclude-brokers leaves the broker as it is",
@@ -111,11 +116,7 @@ def held_back(cluster: Cluster, wanted: Iterable[int]) -> list[Reason]:
 
 def weights(cluster: Cluster, usable: Bools) -> Floats:
     """Each broker's share of the bytes: in proportion to its disk if all usable disks are known, otherwise equal."""
-    disks = cluster.disk_max.astype(np.float64)
-    mine = disks[usable]
-    if not len(mine) or (mine >= 2.0**62).any() or (mine <= 0).any() or (mine == mine[0]).all():
-        return np.ones(len(disks))
-    return np.where(disks > 0, disks / mine.mean(), 1.0)
+    return proportional(cluster.disk_max.astype(np.float64), usable)
 
 
 def by_size(size: Ints, among: Ints) -> Ints:

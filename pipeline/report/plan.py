@@ -31,7 +31,7 @@ from .plan_tables import tables_of
 _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
     "fill-brokers": "levels bytes onto {brokers}",
-    "rebalance": "levels bytes over all brokers",
+    "rebalance": "levels {by} over all brokers",
     "fix-racks": "spreads partitions over racks",
     "set-replication-factor": "gives partitions {factor} replicas",
     "balance-leaders": "evens out preferred leaders without copying",
@@ -54,7 +54,10 @@ def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> st
 def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, str]:
     settings = settings_of(said)
     does = _DOES.get(said["kind"], "changes partitions").format(
-        brokers=_brokers(settings.get("brokers", ())), factor=settings.get("factor", ""), undo=settings.get("undo", "")
+        brokers=_brokers(settings.get("brokers", ())),
+        factor=settings.get("factor", ""),
+        undo=settings.get("undo", ""),
+        by=", ".join(settings.get("by", ())),
     )
     waves = tables["wave"].to_pylist() if "wave" in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
@@ -120,6 +123,10 @@ def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
         ("bytes, fullest to mean", ratio_words(said["size_max_mean_before"], said["size_max_mean_after"], form)),
         ("leaders, most to mean", form.format(said["leaders_max_mean_before"], said["leaders_max_mean_after"])),
     ]
+    for way in ("in", "out"):
+        before, after = (said[f"network_{way}_max_mean_{when}"] for when in ("before", "after"))
+        if before is not None:
+            found.append((f"network {way}, most to mean", form.format(before, after)))
     if "wave" in tables:
         found.append(("waves", f"{tables['wave'].num_rows:,}"))
     reasons = tables["plan_reason"]

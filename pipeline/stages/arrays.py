@@ -19,7 +19,6 @@ from ..tables.arrow import Arrow
 from ..tables.declared import DEAD
 
 IGNORE_RACKS: Final = "--ignore-racks"
-RATE_STEPS: Final = 2**10  # per byte per second, so that sums are exact up to 8.8 TB/s
 SHARE_STEPS: Final = 2**32  # per 1, so that sums are exact up to two million shares
 _SHIFT: Final = 32  # a key is (topic << 32) + partition
 
@@ -44,12 +43,6 @@ def numbers(column: Any, default: int = 0) -> Ints:
 
 def amounts(column: Any, default: float = 0.0) -> Floats:
     return np.asarray(pc.fill_null(column, default).to_numpy(), np.float64)
-
-
-def stepped(values: Floats, steps: int = RATE_STEPS) -> Floats:
-    """The nearest multiples of 1/steps. Below 2**53 steps their sum is exact, so it does not depend on the order or the
-    parts in which an engine adds them; sums of unrounded floats would differ in the last bit."""
-    return np.asarray(np.rint(values * steps) / steps, np.float64)
 
 
 def known(column: Any) -> Bools:

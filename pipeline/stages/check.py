@@ -20,14 +20,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow.compute as pc
 
-from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
+from ..kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks
+from ..kernel.resources import BYTES, IN, OUT, POTENTIAL_OUT, capacities, loads, usage
 from ..tables.arrow import Arrow, from_rows
 from ..tables.declared import VIOLATION
-from .arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
+from .arrays import Limits, flat, indexed, known, matrix, to_cluster
 from .validate import DUPLICATE_REPLICAS
 
 NOW: Final = "now"
 POTENTIAL: Final = "potential"
+_CAPACITIES: Final = (
+    ("CAP_DISK", BYTES, "bytes", NOW),
+    ("CAP_IN", IN, "bytes/s", NOW),
+    ("CAP_OUT", OUT, "bytes/s", NOW),
+    ("CAP_OUT", POTENTIAL_OUT, "bytes/s", POTENTIAL),
+)
 Row = tuple[object, ...]
 
 
@@ -95,18 +102,12 @@ def _at(cluster: Cluster, partition: Arrow, name: str) -> tuple[Any, Any]:
 
 
 def _capacity(cluster: Cluster) -> Iterator[Row]:
-    brokers = len(cluster.brokers)
-    sends = stepped(potential_out(cluster, cluster.factors))
-    led = np.where(cluster.leader == NOBODY, brokers, cluster.leader)
-    loads = (
-        ("CAP_DISK", per_broker(cluster.replicas, cluster.size, brokers), cluster.disk_max, "bytes", NOW),
-        ("CAP_IN", per_broker(cluster.replicas, stepped(cluster.write_bps), brokers), cluster.in_max, "bytes/s", NOW),
-        ("CAP_OUT", np.bincount(led, sends, brokers + 1)[:brokers], cluster.out_max, "bytes/s", NOW),
-        ("CAP_OUT", per_broker(cluster.replicas, sends, brokers), cluster.out_max, "bytes/s", POTENTIAL),
-    )
-    for kind, load, limit, unit, when in loads:
-        for broker in np.nonzero((load > limit) & (limit < NO_LIMIT))[0].tolist():
-            yield kind, None, None, int(cluster.brokers[broker]), float(load[broker]), float(limit[broker]), unit, when
+    load = loads(usage(cluster, cluster.replicas), cluster.replicas, cluster.leader, len(cluster.brokers))
+    limit = capacities(cluster)
+    for kind, resource, unit, when in _CAPACITIES:
+        for broker in np.nonzero(load[resource] > limit[resource])[0].tolist():
+            figures = float(load[resource, broker]), float(limit[resource, broker])
+            yield kind, None, None, int(cluster.brokers[broker]), *figures, unit, when
 
 
 def _duplicates(rejected: Arrow | None) -> Iterator[Row]:

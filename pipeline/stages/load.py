@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
+from ..kernel.resources import stepped
 from ..tables.arrow import Arrow, conform, from_columns
 from ..tables.declared import (
     BROKER,
@@ -42,7 +43,6 @@ from .arrays import (
     known,
     numbers,
     sorted_topics,
-    stepped,
     to_cluster,
     topic_codes,
 )

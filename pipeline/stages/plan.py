@@ -12,17 +12,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
 from ..errors import BadInput, NothingAsked
-from ..kernel import demotion, leaders, level, moves, reduction
-from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
+from ..kernel import balance, demotion, leaders, level, moves, reduction
+from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, max_to_mean
+from ..kernel.goals import Goals, exceeded
 from ..kernel.moves import Told, quiet
-from ..kernel.outcome import Outcome, added, weights
+from ..kernel.outcome import Outcome, added
+from ..kernel.resources import BYTES, IN, LEADERS, OUT, REPLICAS, capacities, loads, proportional, usage
 from ..tables.arrow import Arrow, empty, from_columns, from_rows
 from ..tables.declared import (
     ALIVE,
@@ -149,7 +151,7 @@ def _decide(scene: _Scene, request: Request) -> Outcome:
     deciders: dict[type, Callable[[Any], Outcome]] = {
         Drain: lambda _: moves.drain(scene.cluster, scene.leaving, scene.closed, told=scene.told),
         Add: lambda asked: _level(scene, asked, _added(scene, asked)),
-        Rebalance: lambda asked: _level(scene, asked, scene.usable),
+        Rebalance: lambda asked: _balance(scene, asked),
         FixRacks: lambda _: moves.fix_racks(scene.cluster, scene.closed, _lagging(scene), told=scene.told),
         SetFactor: lambda asked: _set_factor(scene, asked),
         Leaders: lambda _: leaders.leaders(scene.cluster, scene.usable),
@@ -172,6 +174,13 @@ def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
     return level.level(scene.cluster, scene.closed, receivers, told=scene.told, **limits)  # type: ignore[arg-type]
 
 
+def _balance(scene: _Scene, asked: Rebalance) -> Outcome:
+    goals = Goals(asked.by, asked.tolerance, asked.bytes_max, asked.replicas_max, asked.leaders_max)
+    if set(asked.by) == {"bytes"} and not exceeded(scene.cluster, goals, scene.usable):
+        return _level(scene, asked, scene.usable)
+    return balance.balance(scene.cluster, scene.closed, scene.usable & scene.cluster.takes, goals, told=scene.told)
+
+
 def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
     return moves.set_factor(scene.cluster, scene.closed, asked.factor, _lagging(scene), told=scene.told)
 
@@ -187,9 +196,26 @@ def _settings(request: Request, choice: Choice, limits: Limits, *, ignore_racks:
 
 # --- tables
 
+_RATIOS: Final = (("size", BYTES), ("leaders", LEADERS), ("network_in", IN), ("network_out", OUT))
+_RATIO_OF: Final = {"bytes": "size", "network-in": "network_in", "network-out": "network_out"}
+
+
+class _Used:
+    """Resources x brokers: what brokers use before and after, if preferred leaders lead, and which resources are
+    known."""
+
+    def __init__(self, cluster: Cluster, after: Ints) -> None:
+        brokers = len(cluster.brokers)
+        self.at = {
+            when: loads(usage(cluster, rows), rows, rows[:, 0], brokers)
+            for when, rows in (("before", cluster.replicas), ("after", after))
+        }
+        sized, rated = (not len(some) or bool(some.any()) for some in (cluster.sized, cluster.rated))
+        self.known = {BYTES: sized, IN: rated, OUT: rated, LEADERS: True}
+
 
 def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
-    cluster, name = scene.cluster, named.plan
+    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, outcome.replicas)
     changed = outcome.changed(cluster)
     copies = added(cluster.replicas[changed], outcome.replicas[changed])
     size, number = cluster.size[changed], cluster.number[changed]
@@ -210,7 +236,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
             },
         ),
         "plan_reason": _reasons(cluster, outcome, name),
-        "plan_load": _loads(cluster, outcome.replicas, name),
+        "plan_load": _loads(cluster, used, name),
     }
     row = {
         "partitions_changed": len(changed),
@@ -219,36 +245,35 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
-        **_imbalance(scene, outcome.replicas),
+        **_imbalance(scene, used),
     }
     row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
     return {"plan": _plan_row(cluster, named, row), **found}
 
 
 def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
-    """Whether bytes are as level as requested: they are not if sizes are unknown, or if the budget was too small."""
-    most = row["size_max_mean_after"]
-    return most is not None and most <= 1 + json.loads(dict(settings)["tolerance"])
+    """Whether bytes and networks are as level as requested: they are not if sizes or rates are unknown, or if the
+    budget was too small. What else is not level has reasons."""
+    asked = {key: json.loads(value) for key, value in settings}
+    ratios = [row[f"{_RATIO_OF[name]}_max_mean_after"] for name in asked.get("by", ["bytes"]) if name in _RATIO_OF]
+    return all(most is not None and most <= 1 + asked["tolerance"] for most in ratios)
 
 
 def _plan_row(cluster: Cluster, named: _Named, row: dict[str, Any]) -> Arrow:
-    said = {**attrs.asdict(named), "partitions_unsized": int((~cluster.sized).sum()), **row}
+    said = {**attrs.asdict(named), **row}
+    said |= {"partitions_unsized": int((~cluster.sized).sum()), "partitions_unrated": int((~cluster.rated).sum())}
     return from_rows(PLAN, [[said[column] for column in PLAN.names]])
 
 
-def _imbalance(scene: _Scene, after: Ints) -> dict[str, float | None]:
-    cluster, among = scene.cluster, scene.usable
-    share, brokers = weights(cluster, among)[among], len(cluster.brokers)
+def _imbalance(scene: _Scene, used: _Used) -> dict[str, float | None]:
+    among, capacity = scene.usable, capacities(scene.cluster)
     found: dict[str, float | None] = {}
-    for when, replicas in (("before", cluster.replicas), ("after", after)):
-        size = per_broker(replicas, cluster.size, brokers)[among]
-        found[f"size_max_mean_{when}"] = round(max_to_mean(size, share), 6) if _has_sizes(cluster) else None
-        found[f"leaders_max_mean_{when}"] = round(max_to_mean(leaders_per_broker(replicas, brokers)[among]), 6)
+    for name, resource in _RATIOS:
+        share = proportional(capacity[resource], among)[among]
+        for when, load in used.at.items():
+            ratio = round(max_to_mean(load[resource][among], share), 6) if used.known[resource] else None
+            found[f"{name}_max_mean_{when}"] = ratio
     return found
-
-
-def _has_sizes(cluster: Cluster) -> bool:
-    return not len(cluster.sized) or bool(cluster.sized.any())
 
 
 def _reasons(cluster: Cluster, outcome: Outcome, name: str) -> Arrow:
@@ -270,19 +295,20 @@ def _reasons(cluster: Cluster, outcome: Outcome, name: str) -> Arrow:
     )
 
 
-def _loads(cluster: Cluster, after: Ints, name: str) -> Arrow:
-    brokers, ones = len(cluster.brokers), np.ones(len(cluster.size), np.int64)
+def _loads(cluster: Cluster, used: _Used, name: str) -> Arrow:
+    brokers = len(cluster.brokers)
     columns: dict[str, Any] = {"plan": _said(name, brokers), "broker_id": cluster.brokers}
-    for when, replicas in (("before", cluster.replicas), ("after", after)):
-        columns[f"replicas_{when}"] = per_broker(replicas, ones, brokers)
-        columns[f"leaders_{when}"] = leaders_per_broker(replicas, brokers)
-        unknown = np.full(brokers, not _has_sizes(cluster))
-        columns[f"size_bytes_{when}"] = pa.array(per_broker(replicas, cluster.size, brokers), mask=unknown)
+    for when, load in used.at.items():
+        columns[f"replicas_{when}"], columns[f"leaders_{when}"] = load[[REPLICAS, LEADERS]].astype(np.int64)
+        for column, resource in (("size_bytes", BYTES), ("in_bps", IN), ("out_bps", OUT)):
+            unknown = np.full(brokers, not used.known[resource])
+            kind = np.int64 if resource == BYTES else np.float64
+            columns[f"{column}_{when}"] = pa.array(load[resource].astype(kind), mask=unknown)
     return from_columns(PLAN_LOAD, columns)
 
 
 def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Named) -> dict[str, Arrow]:
-    cluster, name = scene.cluster, named.plan
+    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, scene.cluster.replicas)
     if load.num_rows != len(cluster.topic):
         raise BadInput(f"table replica_load has {load.num_rows} rows, partition {len(cluster.topic)}")
     found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
@@ -303,13 +329,13 @@ def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Na
         "copied_unsized": 0,
         "rejected": len(reasons),
         "complete": not reasons,
-        **_imbalance(scene, cluster.replicas),
+        **_imbalance(scene, used),
     }
     return {
         "plan": _plan_row(cluster, named, row),
         "plan_move": empty(PLAN_MOVE),
         "plan_reason": from_rows(PLAN_REASON, reasons),
-        "plan_load": _loads(cluster, cluster.replicas, name),
+        "plan_load": _loads(cluster, used, name),
         "reduction": from_rows(REDUCTION, rows),
     }
 

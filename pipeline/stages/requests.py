@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from ..errors import BadInput
+from ..kernel.goals import RESOURCES
 
 TOLERANCE = 0.01
 
@@ -36,13 +37,25 @@ class Add:
 
 @attrs.frozen
 class Rebalance:
-    """Level bytes over all brokers, copying at most `bytes_max`."""
+    """Level what `by` names over all brokers, copying at most `bytes_max`: "bytes", "network-in", "network-out",
+    "replicas", "leaders", "topic-replicas", "topic-leaders"; the last two are the counts of each topic. Brokers above a
+    capacity, `replicas_max` or `leaders_max` are repaired first."""
 
     tolerance: float = TOLERANCE
     bytes_max: int | None = None
+    by: tuple[str, ...] = ("bytes",)
+    replicas_max: int | None = None
+    leaders_max: int | None = None
 
     def __attrs_post_init__(self) -> None:
         _check_level(self.tolerance, self.bytes_max)
+        unknown = [name for name in self.by if name not in RESOURCES]
+        if unknown or not self.by or len(set(self.by)) < len(self.by):
+            expected = f"expected some of {', '.join(RESOURCES)}, each once"
+            raise BadInput(f"by: {expected}; got {', '.join(map(str, self.by)) or 'none'}")
+        for what, most in (("replicas", self.replicas_max), ("leaders", self.leaders_max)):
+            if most is not None and most < 0:
+                raise BadInput(f"limit of {what} of a broker: expected 0 or more, got {most}")
 
 
 @attrs.frozen

@@ -116,14 +116,17 @@ VIOLATION: Final = Table(
 PLAN: Final = Table(
     "plan",
     "plan string, kind string, partitions_changed long, replicas_copied long, bytes_copied long?, "
-    "bytes_bound long?, copied_unsized long, partitions_unsized long, rejected long, complete boolean, "
+    "bytes_bound long?, copied_unsized long, partitions_unsized long, partitions_unrated long, "
+    "rejected long, complete boolean, "
     "size_max_mean_before double?, size_max_mean_after double?, leaders_max_mean_before double, "
-    "leaders_max_mean_after double, settings map<string,string>, snapshot_sha256 string",
+    "leaders_max_mean_after double, network_in_max_mean_before double?, network_in_max_mean_after double?, "
+    "network_out_max_mean_before double?, network_out_max_mean_after double?, settings map<string,string>, "
+    "snapshot_sha256 string",
     order="plan",
     about="A plan. `bytes_bound` is what any plan for the request has to copy. `copied_unsized` counts copied "
-    "partitions of unknown size, `partitions_unsized` those of the whole snapshot. `size_max_mean_before` is the "
-    "fullest broker to the mean. `settings` has values as JSON. `snapshot_sha256` is of the snapshot that the plan "
-    "was made from.",
+    "partitions of unknown size, `partitions_unsized` and `partitions_unrated` those of the snapshot of unknown size "
+    "or rate. `size_max_mean_before` is the fullest broker to the mean. `settings` has values as JSON. "
+    "`snapshot_sha256` is of the snapshot that the plan was made from.",
 )
 PLAN_MOVE: Final = Table(
     "plan_move",
@@ -139,9 +142,10 @@ WAVE_REASON: Final = Table("wave_reason", _REASON, _REASON_ORDER, about="Why a m
 PLAN_LOAD: Final = Table(
     "plan_load",
     "plan string, broker_id int, replicas_before long, replicas_after long, leaders_before long, "
-    "leaders_after long, size_bytes_before long?, size_bytes_after long?",
+    "leaders_after long, size_bytes_before long?, size_bytes_after long?, in_bps_before double?, in_bps_after double?, "
+    "out_bps_before double?, out_bps_after double?",
     order="plan, broker_id",
-    about="The load of a broker before and after the plan.",
+    about="The load of a broker before and after the plan. `out_bps` is when every preferred leader leads.",
 )
 REDUCTION: Final = Table(
     "reduction",

@@ -132,12 +132,14 @@ def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]
 
 
 _TIMES: Final = "{} at most {{:.4f}} times the mean before, {{:.4f}} times after"
+_WAYS: Final = (("network-in", "network_in", "a broker gets"), ("network-out", "network_out", "a broker sends"))
 _MOST: Final = (("bytes", "size", "a broker holds"), ("leaders", "leaders", "a broker leads"))
 
 
 def _rows(row: dict[str, Any], place: Place) -> list[tuple[str, str]]:
     count, replicas = row["partitions_changed"], counted(row["replicas_copied"], "replica")
     copied = f"{replicas} {'is' if row['replicas_copied'] == 1 else 'are'} copied"
+    networks = [way for way in _WAYS if row[f"{way[1]}_max_mean_before"]]
     changed = f"{counted(count, 'partition')} {'changes' if count == 1 else 'change'}, {copied}"
     return [
         ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}"),
@@ -148,7 +150,7 @@ def _rows(row: dict[str, Any], place: Place) -> list[tuple[str, str]]:
                 f"most {what}",
                 ratio_words(row[f"{of}_max_mean_before"], row[f"{of}_max_mean_after"], _TIMES.format(does)),
             )
-            for what, of, does in _MOST
+            for what, of, does in (*_MOST, *networks)
         ),
     ]
 

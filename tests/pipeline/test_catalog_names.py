@@ -85,7 +85,7 @@ def test_a_policy_names_a_format(tmp_path: Path) -> None:
 
 def plan_of(moves: int) -> Arrow:
     """The table of the plan p alone, which moves so many partitions."""
-    row: tuple[object, ...] = ("p", "drain", moves, moves, 0, 0, 0, 0, 0, True, 1.0, 1.0, 1.0, 1.0, {}, "")
+    row: tuple[object, ...] = ("p", "drain", moves, moves, 0, 0, 0, 0, 0, 0, True, *[1.0] * 8, {}, "")
     return from_rows(PLAN, [row])
 
 

@@ -62,7 +62,7 @@ TWICE = broken(Seats, "_refuses", lambda *_: 0)
 DEAD = broken(plan, "to_cluster", cluster_with(alive=np.ones_like))
 MOVING = broken(plan, "to_cluster", cluster_with(held=np.zeros_like))
 WHOLE_ROW = broken(moves, "_fill", lambda honest, _, row, *rest: honest([], [-1] * len(row), *rest))
-OTHER_LOADS = broken(plan, "leaders_per_broker", lambda honest, rows, count: honest(rows[:, ::-1], count))
+OTHER_LOADS = broken(plan, "loads", lambda honest, use, rows, _, count: honest(use, rows, rows[:, -1], count))
 CHANCE = broken(moves, "by_size", shuffled)
 WAVE_DISKS = broken(kernel_waves._Wave, "may_add", without_disks)  # noqa: SLF001 - to break it
 AT_ONCE = broken(waves, "steps_of", lambda _, step, **__: [step])

@@ -49,6 +49,8 @@ def requests(given: Tables) -> list[Request]:
         Add(((alive[-1], None),)),
         Rebalance(),
         Rebalance(bytes_max=500),
+        Rebalance(by=("bytes", "network-in", "network-out", "leaders")),
+        Rebalance(0.1, 500, ("network-in", "topic-replicas", "topic-leaders"), replicas_max=5),
         FixRacks(),
         SetFactor(1),
         SetFactor(3),
@@ -167,6 +169,7 @@ def test_a_plan_that_is_applied_gives_the_load_that_was_promised(case: tuple[Tab
         real = held[row["broker_id"]]
         assert (row["size_bytes_after"], row["replicas_after"]) == (real["size_bytes"], real["replicas"])
         assert row["leaders_after"] == first[row["broker_id"]]
+        assert row["in_bps_after"] == networks_of(after)[row["broker_id"], "in"]
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_a_file_has_groups_of_rows_for_several_cores(place: Place) -> None:
 
 
 def test_maps_and_lists_come_back(place: Place) -> None:
-    row = ("p", "drain", 1, 1, 1, 1, 0, 0, 0, True, 1.0, 1.0, 1.0, 1.0, [("brokers", "1,2")], "ab")
+    row = ("p", "drain", 1, 1, 1, 1, 0, 0, 0, 0, True, *[1.0] * 8, [("brokers", "1,2")], "ab")
     place.write(PLAN, from_rows(PLAN, [row]), "p")
     assert place.read(PLAN, "p").column("settings").to_pylist() == [[("brokers", "1,2")]]
     partition = ("t", 0, [1, 2], [1], 1, 0, None, 0, None, None)

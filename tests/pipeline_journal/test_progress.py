@@ -228,7 +228,7 @@ def test_samples_of_a_folder_of_snapshots_are_those_of_the_last_or_the_named_one
 def test_samples_of_a_folder_of_several_clusters_are_of_the_one_that_is_named(tmp_path: Path) -> None:
     for cluster in ("east", "west"):
         snapshot_in(tmp_path, "s1", cluster)
-    with pytest.raises(BadSamples, match="name one of east, west"):
+    with pytest.raises(BadSamples, match="give --cluster with one of east, west, or --all-clusters"):
         read_samples(tmp_path)
     assert read_samples(tmp_path, cluster="west").used_bytes == {1: 100, 3: 32}
 

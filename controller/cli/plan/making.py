@@ -33,6 +33,7 @@ from ....pipeline.stages.requests import (
 from ....pipeline.tables.files import check_name
 from ....pipeline.verbs.plan import Plan
 from ....pipeline.verbs.verb import Output
+from ...model.numerals import items
 from ..options import OUTPUT, Amount, Command, command, option
 from ..printing import file_problem, folder_problem
 from .options import (
@@ -112,16 +113,39 @@ def fill_brokers(common: Common, *, brokers: Any, tolerance: float, bytes_max: i
     _make(common, lambda: Add(brokers, tolerance, bytes_max), **options)
 
 
-@command("rebalance", example="kedge plan rebalance tables --max-bytes 500GB")
+@command("rebalance", example="kedge plan rebalance tables --by bytes,network-in,network-out,leaders")
 @_tolerance
 @_max_bytes
+@option(
+    "--by", metavar="A,B", default="bytes", help="What to balance: bytes, networks, leaders, replicas, those of topics."
+)
+@option(
+    "--max-replicas-per-broker",
+    "replicas_max",
+    type=int,
+    none="no limit",
+    help="Number of replicas of a broker, at most.",
+)
+@option(
+    "--max-leaders-per-broker", "leaders_max", type=int, none="no limit", help="Number of leaders of a broker, at most."
+)
 @_making
-def rebalance(common: Common, *, tolerance: float, bytes_max: int | None, **options: Any) -> None:
-    """Plan to balance bytes over all brokers.
+def rebalance(
+    common: Common,
+    *,
+    tolerance: float,
+    bytes_max: int | None,
+    by: str,
+    replicas_max: int | None,
+    leaders_max: int | None,
+    **options: Any,
+) -> None:
+    """Plan to balance bytes, networks or counts over all brokers.
 
-    Replicas move until no broker holds more than the mean and the tolerance.
+    Brokers above a capacity are repaired first. Then leaders change and replicas move until no broker has more than the
+    mean and the tolerance.
     """
-    _make(common, lambda: Rebalance(tolerance, bytes_max), **options)
+    _make(common, lambda: Rebalance(tolerance, bytes_max, tuple(items(by)), replicas_max, leaders_max), **options)
 
 
 @command("fix-racks", example="kedge plan fix-racks tables")

@@ -1,0 +1,136 @@
+"""Replicas and the load of brokers while a plan is made that levels several resources: which steps are possible.
+
+* A step gives a replica of one broker to another, or the leadership alone to another replica; an exchange is two steps
+  at once. The leader is the first of the row, and a given replica keeps its place in the row.
+* A replica may go to a broker that receives replicas, has none of the partition, and is in a rack with the fewest of
+  its other replicas; never out of a rack without another one into a rack that has one.
+* No step raises a broker above a limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from .cluster import NOBODY, Bools, Cluster, Floats, Ints
+
+
+@attrs.define(eq=False)
+class Resource:
+    """What is limited, of brokers (one row) or of topics on brokers (a row per topic). `cap`: what may be used at most;
+    `limit`: what steps respect; `share`: what is level."""
+
+    kind: int
+    led: bool  # whether the leader alone uses it
+    use: Floats  # P
+    row: Ints  # P, the row of each partition
+    load: Floats  # rows x B
+    share: Floats  # rows x B
+    cap: Floats  # rows x B
+    limit: Floats = attrs.field(init=False)  # rows x B
+
+    def __attrs_post_init__(self) -> None:
+        self.limit = self.cap
+
+    def room(self, partitions: Ints, brokers: slice | int, *, caps: bool = False) -> Floats:
+        """How much more of each partition's row the brokers may use, by limits or by caps."""
+        row = self.row[partitions]
+        return np.maximum((self.cap if caps else self.limit)[row, brokers] - self.load[row, brokers], 0.0)
+
+    def excess(self, row: int, broker: int) -> float:
+        return float(self.load[row, broker] - self.limit[row, broker])
+
+    def above(self, live: Bools) -> list[tuple[int, int]]:
+        """The rows and `live` brokers above the limit, the fullest first."""
+        row, broker = np.nonzero((self.load > self.limit) & live)
+        order = np.argsort(-self.load[row, broker] / np.maximum(self.limit[row, broker], 1e-300), kind="stable")
+        return list(zip(row[order].tolist(), broker[order].tolist(), strict=True))
+
+    def worst(self, live: Bools) -> float:
+        """How much the fullest broker is above its limit, or its share if that is larger, as a part of it."""
+        full = self.load / np.maximum(np.maximum(self.limit, self.share), 1e-300)
+        return max(0.0, float(full[:, live].max(initial=0.0)) - 1)
+
+
+class Placement:
+    """Rows and loads, changed step by step. The load of `peak` has arrivals and no departures, so that disks have room
+    whatever the order of the copies."""
+
+    def __init__(
+        self, cluster: Cluster, live: Bools, receivers: Bools, resources: Sequence[Resource], peak: Resource
+    ) -> None:
+        self.live, self.receivers, self.rows = live, receivers, cluster.replicas.copy()
+        self.waits = ((self.rows != NOBODY) & ~cluster.alive[self.rows]).any(axis=1)  # for a dead broker
+        self._rack, self._resources, self._peak = cluster.rack, [*resources, peak], peak
+        self._racks = int(cluster.rack.max(initial=0)) + 1
+
+    def needs(self, resource: Resource, partitions: Ints, source: int, *, lead: bool) -> Floats:
+        """What another broker uses in place of `source`."""
+        if resource.led:
+            return np.asarray(resource.use[partitions] * (self.rows[partitions, 0] == source))
+        return np.zeros(len(partitions)) if lead else resource.use[partitions]
+
+    def places(self, partitions: Ints, source: int, *, lead: bool) -> Bools:
+        """N x B: the brokers that may have what `source` has of each partition: its replica, or the leadership."""
+        rows, some = self.rows[partitions], np.arange(len(partitions))
+        held = np.zeros((len(rows), len(self._rack) + 1), np.bool_)  # the last column is NOBODY's
+        crowd = np.zeros((len(rows), self._racks), np.int64)
+        for column in rows.T:
+            held[some, column] = True
+            stays = (column != NOBODY) & (column != source)
+            crowd[some[stays], self._rack[column[stays]]] += 1
+        if lead:
+            held[:, source] = False
+            return np.asarray(held[:, :-1] & self.receivers)
+        free = ~held[:, :-1] & self.receivers
+        there = np.where(free, crowd[:, self._rack], len(self._rack) + 1)
+        fewest = there.min(axis=1, keepdims=True)
+        return np.asarray(free & (there == fewest) & (fewest <= crowd[:, self._rack[source], None]))
+
+    def within(self, found: Bools, partitions: Ints, source: int, *, lead: bool, caps: bool = False) -> Bools:
+        """N x B: those of the brokers that stay within their limits, or caps."""
+        for one in self._resources:
+            need = self.needs(one, partitions, source, lead=lead)
+            found = found & (need[:, None] <= one.room(partitions, slice(None), caps=caps))
+        return found
+
+    def exchanges(self, give: Ints, take: Ints, source: int, other: int, *, lead: bool) -> Bools:
+        """Which of `give` the source may exchange for which of `take` of the other broker, within the limits."""
+        found = np.ones((len(give), len(take)), np.bool_)
+        for one in self._resources:
+            given = self.needs(one, give, source, lead=lead)[:, None]
+            taken = self.needs(one, take, other, lead=lead)[None, :]
+            same = (one.row[give][:, None] == one.row[take][None, :]) & (one is not self._peak)
+            found &= given - taken * same <= one.room(give, other)[:, None]
+            found &= taken - given * same <= one.room(take, source)[None, :]
+        return found
+
+    def step(self, partition: int, source: int, target: int, *, lead: bool) -> None:
+        """The target has what the source had of the partition."""
+        for one in self._resources:
+            need = self.needs(one, np.array([partition]), source, lead=lead)[0]
+            one.load[one.row[partition], target] += need
+            if one is not self._peak:
+                one.load[one.row[partition], source] -= need
+        row = self.rows[partition]
+        if lead:
+            row[row == target], row[0] = source, target
+        else:
+            row[row == source] = target
+
+    def lead_by(self, rows: Ints) -> bool:
+        """These rows, which differ in leaders alone, replace the present ones, unless a broker would get above a
+        limit."""
+        found = [(one, self._led(one, rows[:, 0])) for one in self._resources if one.led]
+        if any((load > np.maximum(one.limit, one.load)).any() for one, load in found):
+            return False
+        self.rows = rows
+        for one, load in found:
+            one.load[:] = load
+        return True
+
+    def _led(self, one: Resource, leader: Ints) -> Floats:
+        cells = one.row * len(self._rack) + leader
+        return np.asarray(np.bincount(cells, one.use, one.load.size).reshape(one.load.shape), np.float64)
