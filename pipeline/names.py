@@ -1,5 +1,6 @@
 """The public names of `kedge.pipeline`, imported from the modules that define them. They need the extra `pipeline`."""
 
+from .brokers.endpoint import Brokers, from_brokers
 from .collect.gathered import Gathered
 from .collect.layouts import from_broker_list, from_map
 from .collect.log_dirs import from_log_dirs
@@ -28,6 +29,7 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "Brokers",
     "Drain",
     "FixRacks",
     "Gathered",
@@ -43,6 +45,7 @@ __all__ = [
     "check",
     "export",
     "from_broker_list",
+    "from_brokers",
     "from_log_dirs",
     "from_map",
     "from_store",
