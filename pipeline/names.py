@@ -1,5 +1,6 @@
 """The public names of `kedge.pipeline`, imported from the modules that define them. They need the extra `pipeline`."""
 
+from .brokers.endpoint import Brokers, from_brokers
 from .collect.gathered import Gathered
 from .collect.layouts import from_broker_list, from_map
 from .collect.log_dirs import from_log_dirs
@@ -19,6 +20,7 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "Brokers",
     "Choice",
     "Demote",
     "Drain",
@@ -33,6 +35,7 @@ __all__ = [
     "WaveSettings",
     "audit_page",
     "from_broker_list",
+    "from_brokers",
     "from_log_dirs",
     "from_map",
     "from_store",

@@ -11,10 +11,10 @@ def copied(copy: Copy) -> str:
     return "" if copy.to_copy is None else f"{amount(copy.copied or 0)} of {amount(copy.to_copy)}"
 
 
-def described(copy: Copy) -> str:
+def described(copy: Copy, remaining_s: float | None) -> str:
     """`1.0 MiB of 4.0 MiB, 512.0 KiB/s, 6.0 s left`, as far as that is known; empty where the size is unknown."""
     if copy.to_copy is None:
         return ""
     rate = "stalled" if copy.is_stalled else "" if copy.rate is None else f"{amount(round(copy.rate))}/s"
-    left = "" if copy.remaining_s is None else f"{duration(copy.remaining_s)} left"
+    left = "" if remaining_s is None else f"{duration(remaining_s)} left"
     return ", ".join(part for part in (copied(copy), rate, left) if part)

@@ -139,3 +139,24 @@ class Rates(Generic[K]):
         copied = found.size if to_copy is None else min(found.size, to_copy)
         is_complete = to_copy is not None and copied >= to_copy
         return Copy(copied, to_copy, found.rate(), found.is_still and not is_complete)
+
+
+class Copies(Generic[K]):
+    """Copies from their start until they are complete, by any key. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self._rates: Rates[K] = Rates()
+        self._sizes: dict[K, int] = {}
+        self._to_copy: dict[K, int | None] = {}
+
+    def read(self, now_ms: int, running: Mapping[K, tuple[int | None, int | None]]) -> dict[K, Copy]:
+        """Each copy that was named so far, as it is now. `running`: the copies that are not complete, with their size
+        and that of the leader in bytes. An unknown size (None) is as at the last reading."""
+        for key, (size, to_copy) in running.items():
+            self._to_copy[key] = self._to_copy.get(key) if to_copy is None else to_copy
+            if size is not None:
+                self._sizes[key] = size
+        complete = {key: to_copy for key, to_copy in self._to_copy.items() if key not in running}
+        self._sizes |= {key: to_copy for key, to_copy in complete.items() if to_copy is not None}
+        self._rates.read(now_ms, self._sizes)
+        return {key: self._rates.copy(key, to_copy) for key, to_copy in self._to_copy.items()}

@@ -47,7 +47,7 @@ def wave_times(moves: Iterable[Move], exported: Exported) -> tuple[WaveTime, ...
 
 
 def _time_of(plan: str, wave: Wave, last: Mapping[Asked, Move]) -> WaveTime:
-    asked = [(move.topic, move.partition, move.after) for move in wave.moves if move.copies]
+    asked = [(move.topic, move.partition, move.after) for move in wave.moves if move.added]
     told = [last[one] for one in asked if one in last]
     ends = [move.ended_ms for move in told if move.ended == COMPLETED and move.ended_ms is not None]
     started = min((move.started_ms for move in told), default=None)

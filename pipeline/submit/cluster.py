@@ -24,6 +24,8 @@ from ..collect.store import from_store
 CALL_S: Final = 15.0
 READ_ALL_S: Final = 120.0
 Name: TypeAlias = tuple[str, int]
+Replica: TypeAlias = tuple[Name, int]
+"""A partition, and a broker."""
 
 
 @attrs.frozen
@@ -38,6 +40,8 @@ class Seen:
 
 
 NOT_THERE: Final = Seen(problem="the partition does not exist")
+IS_OFFLINE: Final = "the partition is offline"
+OFFLINE: Final = 1  # the status of a partition that is being deleted (KIP-694)
 
 
 Look: TypeAlias = Mapping[Name, Seen]
@@ -76,7 +80,7 @@ def _seen(name: Name, topic: TopicKey | BadValue | None, said: bulk.States, plac
     except BadValue as error:
         return Seen(problem=str(error))
     if found.is_offline:
-        return Seen(problem="the partition is offline")
+        return Seen(problem=IS_OFFLINE)
     return Seen(found.replicas, _target(found, topic), found.isr, found.leader)
 
 
@@ -89,9 +93,30 @@ def _target(found: Partition, topic: TopicKey) -> Replicas | None:
 
 def moving_in(store: MetadataStore) -> frozenset[Name]:
     """All partitions of the cluster that are being reassigned. Raises the store's errors."""
+    return frozenset(name for name, seen in _all(store) if seen.target is not None)
+
+
+def under_replicated(store: MetadataStore) -> dict[Name, frozenset[int]]:
+    """By partition that is not being reassigned, the replicas that are not in sync. Raises the store's errors."""
+    return behind(_all(store))
+
+
+def behind(seen: Iterable[tuple[Name, Seen]]) -> dict[Name, frozenset[int]]:
+    """The same among these partitions."""
+    found = {
+        name: frozenset(one.replicas) - set(one.isr) for name, one in seen if one.target is None and one.problem is None
+    }
+    return {name: brokers for name, brokers in found.items() if brokers}
+
+
+def _all(store: MetadataStore) -> list[tuple[Name, Seen]]:
+    """Every partition that can be read."""
     gathered = Gathered()
     from_store(store, "store", gathered, timeout_s=READ_ALL_S)
-    return frozenset((row[0], row[1]) for row in gathered.partitions if row[6] is not None)
+    return [
+        ((row[0], row[1]), Seen(row[2], row[6], row[3], row[4], IS_OFFLINE if row[7] == OFFLINE else None))
+        for row in gathered.partitions
+    ]
 
 
 def alive(store: MetadataStore) -> tuple[frozenset[int], bool]:

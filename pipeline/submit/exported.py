@@ -44,9 +44,9 @@ class Move:
         return self.topic, self.partition
 
     @property
-    def copies(self) -> int:
-        """The number of new replicas."""
-        return len(set(self.after) - set(self.before))
+    def added(self) -> tuple[int, ...]:
+        """The brokers that get a new replica."""
+        return tuple(broker for broker in self.after if broker not in self.before)
 
     def reversed(self) -> Move:
         """The move that undoes it."""
@@ -77,9 +77,10 @@ class Wave:
     eta_low_s: float | None = None
     eta_high_s: float | None = None
 
-    @property
-    def copies(self) -> int:
-        return sum(move.copies for move in self.moves)
+    def throttled(self, rate: int) -> Wave:
+        """The wave with one rate for all of its brokers, in bytes per second, instead of its own."""
+        brokers = {broker for move in self.moves if move.added for broker in (*move.before, *move.after)}
+        return attrs.evolve(self, rates=dict.fromkeys(sorted(brokers), Rate(rate, rate)))
 
     def reversed(self) -> Wave:
         """The wave that undoes it. Senders become receivers and the other way round; a side without a rate takes that

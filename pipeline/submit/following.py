@@ -2,7 +2,8 @@
 
 The next step is read from the cluster each time, so it does not matter which process submitted the running moves, or
 whether it still lives; moves at their target, or running, are not submitted again. A `Course` remembers only what the
-cluster does not show: requests without effect, and moves that ran before another tool cancelled them.
+cluster does not show: requests without effect, moves that ran before another tool cancelled them, and the rates that
+were set. The operator's rate is read at each look, so it changes while a wave runs.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Final
 
 import attrs
 
-from ...controller.model.copying import UNKNOWN, Copy, slowest
+from ...controller.model.copying import slowest_s, together
+from ..amounts import amount
 from ..errors import Stopped
 from .cluster import Name
-from .exported import Move
+from .exported import Move, Wave
 from .looking import Event, Job, Looking, named
-from .route import Unsure
+from .measuring import Measuring, slowest_partition
+from .route import Unsure, sides
 from .standing import Standing
 
 _FIRST_POLL_S: Final = 0.05
@@ -27,9 +30,12 @@ _REMOVAL_S: Final = 60.0
 
 @attrs.define
 class Course:
-    """A wave while it is followed. `left`: the number of missing moves at the last request."""
+    """A wave while it is followed. `wave`: with the rates that were set last; `left`: the number of missing moves at
+    the last request."""
 
     job: Job
+    wave: Wave
+    measured: Measuring
     found: dict[Name, Standing] = attrs.field(factory=dict)
     ran: set[Name] = attrs.field(factory=set)
     reasons: dict[Name, str] = attrs.field(factory=dict)
@@ -37,7 +43,6 @@ class Course:
     in_vain: int = 0
     sent: int = 0
     has_rates: bool = False
-    first_bytes: int | None = None
 
     @property
     def open_moves(self) -> list[Move]:
@@ -48,12 +53,6 @@ class Course:
     def of(self, *kinds: str) -> list[Standing]:
         """The moves in one of these states."""
         return [s for s in self.found.values() if s.kind in kinds]
-
-    def copies(self, bytes_each: float) -> dict[Move, Copy]:
-        """How far each move is; a replica counts once it is in sync."""
-        return {
-            s.move: Copy(round(s.copied * bytes_each), round(s.move.copies * bytes_each)) for s in self.found.values()
-        }
 
     def is_at_odds(self, standings: list[Standing]) -> bool:
         """Whether another tool changed the wave, by what was seen."""
@@ -96,7 +95,8 @@ class Follower(Looking):
         """Complete every move of the wave, and return the number of submitted moves. Raises Stopped if that is
         impossible."""
         self.begin()
-        course, pause_s = Course(job), _FIRST_POLL_S
+        course = Course(job, self.throttled(job.wave), Measuring(self.way, self.time))
+        pause_s = _FIRST_POLL_S
         while True:
             self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
@@ -132,37 +132,37 @@ class Follower(Looking):
             self._send(course, missing)
 
     def _set_rates(self, course: Course) -> None:
-        if not course.has_rates:
-            self.way.set_rates(course.job.wave)
-            course.has_rates = True
+        """The rates are those of the plan, or the operator's, which may have changed since they were set."""
+        wave = self.throttled(course.job.wave)
+        is_changed = bool(wave.rates) and wave.rates != course.wave.rates
+        if is_changed or not course.has_rates:
+            self.way.set_rates(wave)
+            course.wave, course.has_rates = wave, True
+        if is_changed:
+            what = f"the throttle is now {amount(max(sides(wave)))}/s at most for each broker"
+            self.told("note", course.job, f"{course.job.words}: {what}")
 
     def _send(self, course: Course, missing: list[Standing]) -> None:
         course.ask_again()
-        handed = self.way.send(course.job.wave, [s.move for s in missing])
+        course.wave = self.throttled(course.job.wave)
+        handed = self.way.send(course.wave, [s.move for s in missing])
         course.reasons, course.has_rates = handed.refused, handed.has_rates
         course.sent += handed.moves
         course.ran |= {s.move.name for s in missing} - handed.refused.keys()  # what was accepted is committed
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
     def _say(self, course: Course) -> None:
-        wave, seconds = course.job.wave, self.seconds
-        copies = course.copies(0 if wave.bytes is None else wave.bytes / max(1, wave.copies))
-        copied = sum(copy.copied or 0 for copy in copies.values())
-        if course.first_bytes is None:
-            course.first_bytes = copied
-        gained = copied - course.first_bytes
-        copy = UNKNOWN
-        if wave.bytes is not None:
-            rate = gained / seconds if gained else wave.bytes / wave.eta_s if wave.eta_s else None
-            copy = Copy(copied, wave.bytes, rate)
-        late = slowest(copies)
-        at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
-        self.tell(Event("following", *at, wave.bytes, seconds, copy, "" if late is None else str(late)))
+        job = course.job
+        course.measured.read(course.found.values())
+        at = (job.wave.number, job.waves, len(job.wave.moves), len(course.of("done")))
+        received = course.measured.received.values()
+        how_far = (together(received), slowest_s(received), slowest_partition(course.measured.copies))
+        self.tell(Event("following", *at, job.wave.bytes, self.since(job), *how_far))
 
     def settle(self, job: Job | None) -> str:
         """Remove the throttles of a complete wave, or (None) those that an earlier call left; return why if they
         remain."""
-        words, wave = ("", None) if job is None else (f"{job.words}: ", job.wave)
+        words, wave = ("", None) if job is None else (f"{job.words}: ", self.throttled(job.wave))
         began_s, asked, why = self.time.now_s(), False, ""
         while self.asked(lambda: self.way.is_marked(wave)):
             waited_s = self.time.now_s() - began_s

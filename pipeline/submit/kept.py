@@ -1,8 +1,9 @@
 """The state kept beside a plan while it is submitted: its progress, and a lock.
 
-* `FOLDER.progress.json` has the state of each begun wave. It is written before the first request of a wave, and again
-  when the wave is done; completely, synced, and renamed into place. The state of the cluster takes precedence. The file
-  tells a rollback which waves to undo, and distinguishes a half-done wave from a cluster that another tool changed.
+* `FOLDER.progress.json` has the state of each begun wave, and when a wave that runs began. It is written before the
+  first request of a wave, and again when the wave is done; completely, synced, and renamed into place. The state of the
+  cluster takes precedence. The file tells a rollback which waves to undo, and distinguishes a half-done wave from a
+  cluster that another tool changed.
 * If a server does not record the owner of a throttle, the file does (`Mark`), before the throttle is set, so that
   values set by operators are restored in the end.
 * It belongs to one manifest. A plan exported again with other contents is another plan, and is refused.
@@ -35,8 +36,13 @@ Setting: TypeAlias = tuple[str, str, str]
 
 
 def progress_file(folder: Path) -> Path:
+    return beside(folder, "progress")
+
+
+def beside(folder: Path, what: str) -> Path:
+    """The file of the plan in `folder` that is kept beside it."""
     folder = folder.absolute()
-    return folder.with_name(f"{folder.name}.progress.json")
+    return folder.with_name(f"{folder.name}.{what}.json")
 
 
 @attrs.frozen
@@ -51,16 +57,25 @@ class Mark:
 
 @attrs.define
 class Progress:
-    """The progress of a plan; `waves` holds the begun ones. With `is_kept` False nothing is written."""
+    """The progress of a plan; `waves` holds the begun ones, `began` when those that run began, in seconds since 1970.
+    With `is_kept` False nothing is written."""
 
     plan: Exported
     waves: dict[int, State] = attrs.field(factory=dict)
     is_kept: bool = True
     marks: dict[Setting, Mark] = attrs.field(factory=dict)
+    began: dict[int, float] = attrs.field(factory=dict)
 
     @property
     def is_undoing(self) -> bool:
         return "undoing" in self.waves.values()
+
+    def begin(self, wave: int, state: State, now_s: float) -> float:
+        """Record durably that the wave begins now, unless an earlier call began it; return when it began."""
+        if self.waves.get(wave) != state:
+            self.began[wave] = now_s
+            self.set(wave, state)
+        return self.began.get(wave, now_s)
 
     def set(self, wave: int, state: State | None) -> None:
         """Record the state of the wave durably; None: as if it had never begun."""
@@ -70,6 +85,7 @@ class Progress:
             del self.waves[wave]
         else:
             self.waves[wave] = state
+        self.began = {number: at for number, at in self.began.items() if self.waves.get(number) in ("sent", "undoing")}
         if self.is_kept:
             self._write()
 
@@ -88,19 +104,25 @@ class Progress:
             said["throttles"] = [
                 [*setting, mark.was, sorted(mark.ours), mark.stands] for setting, mark in sorted(self.marks.items())
             ]
-        file = progress_file(self.plan.folder)
-        beside = file.with_name(f".{file.name}.new")  # only this process writes it, since it holds the lock
-        with written_as(file):
-            with beside.open("wb") as opened:
-                opened.write((json.dumps(said, indent=1) + "\n").encode())
-                opened.flush()
-                os.fsync(opened.fileno())
-            beside.replace(file)
-        descriptor = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        if self.began:
+            said["began"] = {str(number): at for number, at in sorted(self.began.items())}
+        write_synced(progress_file(self.plan.folder), said)
+
+
+def write_synced(file: Path, content: Mapping[str, Any]) -> None:
+    """The file has this content, or its former one if the process or the host dies meanwhile."""
+    new = file.with_name(f".{file.name}.new")
+    with written_as(file):
+        with new.open("wb") as opened:
+            opened.write((json.dumps(content, indent=1) + "\n").encode())
+            opened.flush()
+            os.fsync(opened.fileno())
+        new.replace(file)
+    descriptor = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
@@ -111,6 +133,7 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
         manifest, found = said["manifest"], said["waves"]
         waves: dict[int, State] = {number_of(name): state for name, state in found.items()}
         marks = dict(map(_mark, said.get("throttles", [])))
+        began = {number_of(name): at + 0.0 for name, at in said.get("began", {}).items()}
     except FileNotFoundError:
         return Progress(plan, is_kept=is_kept)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -122,7 +145,7 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
         )
     if not set(waves.values()) <= _STATES or not waves.keys() <= {wave.number for wave in plan.waves}:
         raise BadInput(f"{file}: expected waves of this plan with states of {sorted(_STATES)}, got {waves!r:.120}")
-    return Progress(plan, waves, is_kept, marks)
+    return Progress(plan, waves, is_kept, marks, began)
 
 
 def _mark(row: list[Any]) -> tuple[Setting, Mark]:
@@ -149,3 +172,12 @@ def locked(folder: Path) -> Iterator[None]:
             opened.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             opened.flush()
         yield
+
+
+def is_submitted(folder: Path) -> bool:
+    """Whether a process submits the plan now."""
+    try:
+        with locked(folder):
+            return False
+    except Refused:
+        return True

@@ -6,7 +6,7 @@ the load.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 import attrs
@@ -14,7 +14,7 @@ import attrs
 from ...controller.model.copying import UNKNOWN, Copy
 from ...stores import OutcomeUnknown, SessionExpired, Unavailable
 from ..errors import Stopped
-from .cluster import Look
+from .cluster import Look, Name
 from .exported import Move, Wave
 from .route import Route, Time, Unsure
 from .standing import Standing, causes, stand
@@ -29,8 +29,9 @@ T = TypeVar("T")
 @attrs.frozen
 class Event:
     """What happened: `kind` "sent" (moves were submitted), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "note" (`text`). `bytes`: to copy, None if unknown. `copy`: how far that is, an estimate,
-    since a replica counts once it is in sync. `slowest`: the partition that is furthest behind."""
+    its moves are complete), "note" (`text`). `bytes`: to copy, by the plan, None if unknown. `seconds`: since the wave
+    began, also if an earlier call began it. `copy`: how far the copies are, by the sizes that brokers reported last;
+    `remaining_s`: until the last of them is complete, None if unknown; `slowest`: its partition."""
 
     kind: str
     wave: int
@@ -40,6 +41,7 @@ class Event:
     bytes: int | None = 0
     seconds: float = 0.0
     copy: Copy = UNKNOWN
+    remaining_s: float | None = None
     slowest: str = ""
     text: str = ""
 
@@ -49,12 +51,14 @@ Tell = Callable[[Event], None]
 
 @attrs.frozen
 class Job:
-    """A wave to complete. `is_begun`: it may have been begun before; `undoes`: it is the rollback of one."""
+    """A wave to complete. `is_begun`: it may have been begun before; `undoes`: it is the rollback of one; `began_s`:
+    when it began, in seconds since 1970."""
 
     wave: Wave
     waves: int
     is_begun: bool
     undoes: bool = False
+    began_s: float | None = None
 
     @property
     def words(self) -> str:
@@ -63,13 +67,17 @@ class Job:
 
 @attrs.define
 class Looking:
-    """`timeout_s`: the limit of a wave, None: no limit."""
+    """`timeout_s`: the limit of a wave, None: no limit. `rate`: the operator's, in bytes per second, which replaces the
+    rates of the plan while it is not None. `leaving`: by partition, the brokers that the plan takes it off."""
 
     way: Route
     time: Time
     tell: Tell
     timeout_s: float | None = None
     poll_s: float = POLL_S
+    rate: Callable[[], int | None] = lambda: None
+    leaving: Mapping[Name, frozenset[int]] = attrs.field(factory=dict)
+    ignores_under_replicated: bool = False
     _began_s: float = 0.0
     _looked_s: float = 0.0
 
@@ -81,6 +89,15 @@ class Looking:
     def seconds(self) -> float:
         """Since it began."""
         return self.time.now_s() - self._began_s
+
+    def since(self, job: Job) -> float:
+        """Seconds since the wave began; since this call began it, if the host's clock was set back."""
+        return max(self.seconds, 0.0 if job.began_s is None else self.time.epoch_s() - job.began_s)
+
+    def throttled(self, wave: Wave) -> Wave:
+        """The wave with the operator's rate, if there is one."""
+        rate = self.rate()
+        return wave if rate is None else wave.throttled(rate)
 
     def look(self, moves: Iterable[Move]) -> Look:
         """Their partitions."""

@@ -8,14 +8,14 @@ a way says how long that may last (`looks_again_s`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Final, Protocol, TypeVar
 
 import attrs
 
-from .cluster import Look, Name
+from .cluster import Look, Name, Replica
 from .exported import Move, Rate, Wave
 
 OTHERS_MOVE: Final = "throttles stay until reassignments of other tools have ended"
@@ -47,6 +47,10 @@ class Time:
     def utc_now(self) -> datetime:
         """The date and time of day, for maintenance windows."""
         return datetime.now(UTC)
+
+    def epoch_s(self) -> float:
+        """Seconds since 1970 by the host's clock, which a restart does not reset."""
+        return self.utc_now().timestamp()
 
     def pause(self, seconds: float) -> None:
         """Wait so long."""
@@ -81,6 +85,16 @@ class Route(Protocol):
 
     def moving(self) -> frozenset[Name]:
         """All partitions of the cluster that are being reassigned. Raises Unsure, and a store's errors."""
+        ...
+
+    def under_replicated(self) -> Mapping[Name, frozenset[int]]:
+        """All partitions of the cluster with replicas that are not in sync, and those replicas; without the partitions
+        that are being reassigned. Raises Unsure, and a store's errors."""
+        ...
+
+    def sizes(self, wanted: Mapping[int, Collection[Name]]) -> Iterator[Mapping[Replica, int]]:
+        """The bytes of these replicas, by broker: one answer after the other, each with those that are known. A broker
+        that does not answer gives none."""
         ...
 
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:

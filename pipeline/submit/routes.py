@@ -6,9 +6,10 @@ committed each broker gets its own. So copies never exceed the plan's rates, als
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar
 
 import attrs
@@ -20,12 +21,13 @@ from ...controller.model.errors import (
     ReassignmentInProgress,
     RequestTimedOut,
 )
+from ...controller.model.requests import ReplicaLogDirInfo, TopicPartitionReplica
 from ...controller.model.throttle_configs import UNLIMITED
 from ...controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
 from ...controller.model.values import TopicPartition
 from ...stores import MetadataStore
-from .cluster import Look, Name, alive, has_marks, look, moving_in
-from .exported import Move, Wave
+from .cluster import Look, Name, Replica, alive, has_marks, look, moving_in, under_replicated
+from .exported import Move, Rate, Wave
 from .route import OTHERS_MOVE, Sent, Time, Unsure, rates_of, sides
 
 ANSWER_S: Final = 90.0
@@ -58,11 +60,14 @@ class Admin(Protocol):
     def list_partition_reassignments(self) -> Future[Mapping[TopicPartition, Any]]:
         """As `kedge.Admin`."""
 
+    def describe_replica_log_dirs(self, replicas: Iterable[TopicPartitionReplica], /) -> Answers:
+        """As `kedge.Admin`."""
+
 
 _AGAIN: Final = (NotController, RequestTimedOut, ReassignmentInProgress)
 
 
-@attrs.frozen
+@attrs.define
 class AdminRoute:
     """Uses the admin API of a store's controller, and reads the store. One look reads several keys while other
     processes write. `admin` returns the API of the controller that leads now; it is called before each request."""
@@ -72,6 +77,7 @@ class AdminRoute:
     time: Time
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.0,), init=False)
     removal_s: float = attrs.field(default=5.0, init=False)
+    _rates: Mapping[int, Rate] = attrs.field(factory=dict, init=False)  # that this process has set
 
     def look(self, names: Iterable[Name]) -> Look:
         """As `kedge.pipeline.submit.cluster.look`."""
@@ -89,6 +95,22 @@ class AdminRoute:
             return moving_in(self.store)
         return frozenset((tp.topic, tp.partition) for tp in found)
 
+    def under_replicated(self) -> Mapping[Name, frozenset[int]]:
+        """From the store."""
+        return under_replicated(self.store)
+
+    def sizes(self, wanted: Mapping[int, Collection[Name]]) -> Iterator[Mapping[Replica, int]]:
+        """As the brokers reported them to the controller: one answer for all."""
+        replicas = [TopicPartitionReplica(*name, broker) for broker, names in wanted.items() for name in names]
+        found: dict[Replica, int] = {}
+        with suppress(Unsure):
+            for replica, future in self._leader().describe_replica_log_dirs(replicas).items():
+                with suppress(ApiError):  # not reported yet, or a failed disk
+                    info: ReplicaLogDirInfo = self._answer(future)
+                    if info.size_bytes is not None:
+                        found[(replica.topic, replica.partition), replica.broker_id] = info.size_bytes
+        yield found
+
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:
         """The same request, validated only."""
         return self._reassign(wave, moves, validate_only=True)
@@ -96,6 +118,7 @@ class AdminRoute:
     def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:
         """All moves in one request, which is exclusive."""
         refused = self._reassign(wave, moves, validate_only=False)
+        self._rates = wave.rates if len(set(sides(wave))) < 2 else {}
         return Sent(len(moves) - len(refused), refused)
 
     def _reassign(self, wave: Wave, moves: Sequence[Move], *, validate_only: bool) -> dict[Name, str]:
@@ -106,8 +129,8 @@ class AdminRoute:
 
     def set_rates(self, wave: Wave) -> None:
         """All rates at once."""
-        if len(set(sides(wave))) < 2:
-            return  # the first request has set it
+        if wave.rates == self._rates:
+            return  # the first request has set them
         given = {
             broker: ThrottledRate(
                 UNLIMITED if rate.leader is None else rate.leader,
@@ -118,6 +141,7 @@ class AdminRoute:
         refused = self._refused(lambda admin: admin.alter_interbroker_throttled_rates(given))
         if refused:
             raise Unsure(f"the controller refused the rates: {next(iter(refused.values()))}")
+        self._rates = wave.rates
 
     def is_marked(self, wave: Wave | None) -> bool:
         """For a wave with rates: whether the store has marks, whichever process set them."""

@@ -7,6 +7,7 @@ the old replicas and some of the new ones: its move was cancelled, and is submit
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 import attrs
@@ -28,11 +29,13 @@ class Standing:
     kind: Kind
     words: str = ""
 
-    @property
-    def copied(self) -> int:
-        """The number of new replicas in sync."""
-        new = set(self.move.after) - set(self.move.before)
-        return len(new) if self.kind == "done" else len(new & set(self.seen.isr))
+    def has_copied(self, broker: int) -> bool:
+        """Whether the new replica on this broker is in sync."""
+        return self.kind == "done" or broker in self.seen.isr
+
+    def lacks(self, broker: int) -> bool:
+        """Whether the move has not created the new replica on this broker yet."""
+        return self.kind == "missing" and broker not in self.seen.replicas
 
 
 def stand(move: Move, seen: Seen, *, is_begun: bool, undoes: bool) -> Standing:
@@ -65,15 +68,16 @@ def causes(standing: Standing, alive: frozenset[int], *, has_controller: bool) -
     waiting = [broker for broker in move.after if broker not in seen.isr]
     down = [broker for broker in waiting if broker not in alive]
     if down:
-        found.append(f"target down: {_ids(down)}")
+        found.append(f"target down: {ids(down)}")
     if seen.leader == NO_LEADER or seen.leader not in alive:
         found.append("source down: no leader" if seen.leader == NO_LEADER else f"source down: {seen.leader}")
     if standing.kind == "missing":
         found.append("not begun")
     elif not found:
-        found.append(f"not in sync yet: {_ids(waiting)}" if waiting else "in sync, not yet completed")
+        found.append(f"not in sync yet: {ids(waiting)}" if waiting else "in sync, not yet completed")
     return ", ".join(found)
 
 
-def _ids(brokers: list[int]) -> str:
-    return ", ".join(map(str, brokers))
+def ids(brokers: Iterable[int]) -> str:
+    """The brokers in the order of their ids."""
+    return ", ".join(map(str, sorted(brokers)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kedge.controller.admin import Admin
-from kedge.controller.cli.kafka.options import Endpoint
+from kedge.controller.cli.plan.submit import _Teller
 from kedge.controller.cli.root import kedge
+from kedge.controller.model.copying import Copy
 from kedge.pipeline.stages.export import export
-from kedge.pipeline.submit import Reach, Time
-from kedge.pipeline.submit.kept import progress_file
+from kedge.pipeline.submit import Event, Reach, Time
+from kedge.pipeline.submit.exported import read_export
+from kedge.pipeline.submit.kept import locked, progress_file
 from kedge.pipeline.submit.routes import AdminRoute
+from kedge.pipeline.submit.throttle import throttle_of
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import WAVE
 from tests.cli.ran import refused
@@ -56,10 +58,9 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
     made = make(tmp_path, per_broker=4)
     thread = Running(made)
 
-    @contextmanager
-    def reached(where: Endpoint) -> Iterator[Reach]:
-        assert where.servers == SERVERS[1]
-        yield lambda _: AdminRoute(Beside(thread), leader, Time())
+    def reached(servers: str, config_file: Path | None) -> Reach:
+        assert (servers, config_file) == (SERVERS[1], None)
+        return lambda _: AdminRoute(Beside(thread), leader, Time())
 
     monkeypatch.setattr("kedge.controller.cli.plan.submit.reached", reached)
     HERE.append(thread)
@@ -233,3 +234,39 @@ def test_ctrl_c_ends_a_dry_run(running: Made) -> None:
         done = run(running, "--dry-run")
     assert since == ["look"]
     assert (done.exit_code, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_throttle_is_left_to_the_process_that_submits(running: Made, *, as_json: bool) -> None:
+    """The second call submits nothing itself."""
+    with locked(running.folder):
+        done = run(running, "--throttle", "1MB", *(["--json"] if as_json else []))
+    assert (done.exit_code, done.stderr) == (0, "")
+    if as_json:
+        assert objects(done) == [{"end": "throttled", "bytes_per_s": 1_000_000}]
+    else:
+        sets = "the process that submits the plan sets the rate at its next look"
+        assert done.stdout == f"throttled to 976.6 KiB/s: {sets}\n"
+    assert throttle_of(read_export(running.folder)) == 1_000_000
+    assert not progress_file(running.folder).exists()
+
+
+def test_rollback_does_not_leave_itself_to_another_process(running: Made) -> None:
+    with locked(running.folder):
+        done = run(running, "--throttle", "1MB", "--rollback")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "the plan is already being submitted, by process" in done.stderr
+
+
+def test_bar_shows_bytes_and_the_time_of_the_last_broker() -> None:
+    """Moves, while sizes are not known."""
+    shown: list[tuple[str, int]] = []
+    teller = _Teller(as_json=False, told=lambda title, done, _: shown.append((title, done)))
+    copy = Copy(98 * 2**20, 100 * 2**20, 2**20)
+    teller(Event("following", 1, 2, 8, 7, 100 * 2**20, 5.0, copy, 90.0, "orders-0"))
+    teller(Event("following", 1, 2, 8, 2, 100 * 2**20, 5.0))
+    bytes_, moves = "98.0 MiB of 100.0 MiB, 1.0 MiB/s", "wave 1 of 2: 7 of 8 moves"
+    assert shown == [
+        (f"{moves}, {bytes_}, 1 min 30 s left, slowest orders-0", 98),
+        ("wave 1 of 2: 2 of 8 moves", 25),
+    ]

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kedge.controller.cli.kafka.errors import Failed, dumped
+from kedge.controller.cli.kafka.throttled import Lists, lists
 from kedge.controller.cli.kafka.values import Move
 from kedge.controller.cli.reassign.plan import document, parse_plan, read_plan, read_topics
 from kedge.controller.cli.reassign.progress import Row, table
-from kedge.controller.cli.reassign.throttling import Lists, lists
 from kedge.controller.cli.reassign.verify import rollback_text
 from kedge.controller.cli.root import kedge
 from kedge.controller.codec.printed import CURRENT, PROPOSED

@@ -279,6 +279,11 @@ ROOMS: Final = (
         "plans reach a controller from here: by a protocol that its admin API fulfils, or by a key of its store",
     ),
     Room(
+        "kedge.pipeline.brokers",
+        ("kedge.pipeline", *_MODEL, "kedge.controller.cli.kafka"),
+        "the one place of the pipeline that reaches brokers: by the client of the commands, instead of a second one",
+    ),
+    Room(
         "kedge.pipeline.spark",
         ("kedge.pipeline", *_MODEL, "kedge.controller.codec", "kedge.controller.rules"),
         "the one place that knows Spark",

@@ -41,6 +41,11 @@ CALLS = [
         ("etcd3", "google", "google.protobuf", "grpc"),
     ),
     ("from kedge.pipeline.spark import session; session().__enter__()", "spark", ("pyspark",)),
+    (
+        "from kedge.pipeline import Brokers, Gathered, from_brokers; from_brokers(Brokers('h:1'), Gathered())",
+        "cli,wire",
+        ("click", "kafka"),
+    ),
 ]
 COMMANDS = [
     ("kafka topics --help", "cli", ("click", "rich")),

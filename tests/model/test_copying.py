@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kedge.controller.model.copying import STALLED_MS, WINDOW_MS, Copy, Rates, slowest, slowest_s, together
+from kedge.controller.model.copying import STALLED_MS, WINDOW_MS, Copies, Copy, Rates, slowest, slowest_s, together
 
 SIZE = 1_000_000
 
@@ -111,3 +111,22 @@ def test_sum_of_copies_is_unknown_with_one_of_them() -> None:
     assert together([Copy(1, 10, 2.0), Copy(3, 10)]) == Copy(4, 20, 2.0)
     assert together([Copy(1, 10, 2.0), Copy(None, None)]) == Copy(None, None, 2.0)
     assert together([Copy(1, 10), Copy(2, 10, 0.0, is_stalled=True)]) == Copy(3, 20, 0.0, is_stalled=True)
+
+
+def test_copy_that_is_no_longer_named_is_complete() -> None:
+    copies: Copies[str] = Copies()
+    copies.read(0, {"a": (0, SIZE), "b": (0, 10)})
+    assert copies.read(1_000, {"b": (5, 10)}) == {"a": Copy(SIZE, SIZE, float(SIZE)), "b": Copy(5, 10, 5.0)}
+
+
+def test_unknown_sizes_are_those_of_the_last_reading() -> None:
+    """As of a broker that does not answer now."""
+    copies: Copies[str] = Copies()
+    copies.read(0, {"a": (40, 100), "b": (None, None)})
+    assert copies.read(500, {"a": (None, None), "b": (None, 10)}) == {"a": Copy(40, 100), "b": Copy(None, 10)}
+
+
+def test_size_of_the_leader_may_grow() -> None:
+    copies: Copies[str] = Copies()
+    copies.read(0, {"a": (40, 100)})
+    assert copies.read(500, {"a": (40, 200)}) == {"a": Copy(40, 200)}

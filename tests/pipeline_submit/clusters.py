@@ -30,6 +30,7 @@ from kedge.stores import Commit, MemoryStore, MetadataStore, Op
 
 T = TypeVar("T")
 DRAINED = 1
+LARGE = TopicPartition("orders", 0)
 RATE = 200_000
 
 
@@ -42,6 +43,9 @@ class RigTime(Time):
 
     def now_s(self) -> float:
         return self.rig.clock.elapsed_ms / 1000
+
+    def epoch_s(self) -> float:
+        return 1e9 + self.now_s()
 
     def pause(self, seconds: float) -> None:
         self.before_each()
@@ -179,9 +183,11 @@ def make(
     topics: Sequence[str] = ("orders", "payments"),
     file_bytes_max: int = 20_000,
     sink: type[FolderSink] = FolderSink,
+    large_records: int = 0,
     **rig_options: Any,
 ) -> Made:
-    """Six brokers in three racks, three topics, and a plan that drains broker 1, in several waves."""
+    """Six brokers in three racks, two topics, and a plan that drains broker 1, in several waves. `large_records`: so
+    many more records of 1,000 bytes are in the partition LARGE."""
     sinks: list[FolderSink] = []
 
     def journal(_: int) -> Journal:
@@ -194,6 +200,8 @@ def make(
     layout = [[1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 5, 6], [1, 5, 6]]
     for topic in topics:
         rig.create_topic(topic, replicas=layout, records=100)
+    if large_records:
+        rig.fill([LARGE], large_records)
     rig.run(200)
     made = Made(rig, folder / "plan", folder / "journal", {}, {}, sinks)
     made.before = made.replicas()

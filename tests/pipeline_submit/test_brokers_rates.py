@@ -14,10 +14,10 @@ from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.errors import Refused
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
-from kedge.controller.cli.plan import rates
-from kedge.controller.cli.plan.brokers import by_brokers
+from kedge.pipeline.brokers import rates
+from kedge.pipeline.brokers.submitting import by_brokers
 from kedge.pipeline.errors import Stopped
-from kedge.pipeline.submit import Event, Options, Outcome, cancel, submit
+from kedge.pipeline.submit import Event, Options, Outcome, cancel, set_throttle, submit
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import LAYOUT, RACKS, exported, replicas, throttles, wanted
 from tests.wire.living import Living
@@ -179,3 +179,20 @@ def test_a_broker_that_came_after_the_connection_is_asked(living: Living) -> Non
         until(lambda: 3 in cluster.brokers())
         put(cluster, broker(3), **{LEADERS: "1000000"})
         assert LEADERS in set_settings(cluster, broker(3))
+
+
+def test_rate_that_is_raised_in_a_wave_is_removed_with_it(living: Living, cluster: Cluster, tmp_path: Path) -> None:
+    """And the operator's own rate of a broker is set again."""
+    put(cluster, broker(2), **{LEADERS: "1000000"})
+    plan = exported(tmp_path, living.bootstrap, "--throttle", "30000")
+    raised: list[set[str | None]] = []
+
+    def tell(event: Event) -> None:
+        if event.kind == "sent" and event.wave == 1:
+            set_throttle(plan, 60_000_000)
+        elif event.kind == "note":
+            raised.append({rate for of in throttles(cluster, RACKS).values() for rate in of.values()})
+
+    assert handed(cluster, plan, tell).told == ()
+    assert raised == [{"60000000"}]
+    assert throttles(cluster, RACKS, NAME) == {broker(2): {LEADERS: "1000000"}}

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from ....pipeline.brokers.endpoint import Brokers, from_brokers
 from ....pipeline.collect.gathered import Gathered
 from ....pipeline.collect.landing import Landing
 from ....pipeline.collect.sources import KINDS, Of, Source, read
@@ -24,6 +25,7 @@ from ....pipeline.verbs.verb import Said, unheard
 from ....stores.reading import read_whole
 from ...model import numerals
 from ..engines import Engine, spark
+from ..extras import need
 from ..options import CONNECTION, Moment, command, group, option
 from ..printing import confirm, fail, print_pairs, say, without_place
 from ..store.opening import bar
@@ -185,20 +187,8 @@ def _read_store(url: str, into: Gathered) -> bool:
 
 
 def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None:
-    from ..kafka import Endpoint, Failed, connected  # noqa: PLC0415 - as above
-    from ..kafka.options import checked_servers  # noqa: PLC0415
-
-    try:
-        endpoint = Endpoint(checked_servers(servers), None if config_file is None else Path(config_file))
-    except ValueError as error:
-        raise BadInput(f"--bootstrap-server: {error}") from None
-    try:
-        with connected(endpoint) as cluster:
-            from .brokers import from_cluster  # noqa: PLC0415 - kafka-python is there
-
-            from_cluster(cluster, endpoint.servers, into)
-    except Failed as error:
-        raise BadInput(str(error)) from None
+    need("wire")
+    from_brokers(Brokers(servers, None if config_file is None else Path(config_file)), into)
 
 
 def _collect_landing(common: Common, landing: str, *, new: bool) -> None:

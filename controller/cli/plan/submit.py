@@ -12,19 +12,19 @@ from typing import Any, Final
 import attrs
 import click
 
-from ....pipeline.amounts import duration
+from ....pipeline.amounts import amount, duration
 from ....pipeline.cautions import size_words
-from ....pipeline.errors import PipelineError, Refused, Stopped
-from ....pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
+from ....pipeline.errors import PipelineError, Stopped
+from ....pipeline.submit import Brokers, Event, Options, Outcome, Reach, cancel, roll_back, set_throttle
 from ....pipeline.submit import submit as hand_over
 from ....pipeline.submit.exported import read_export
 from ....pipeline.submit.route import Time
 from ....pipeline.windows import window
 from ...model.plural import counted
 from ..copying import described
-from ..kafka import Endpoint, Failed, connected
+from ..extras import need
 from ..kafka.options import endpoint_options
-from ..options import Duration, command, group, json_option, option, plain_option, quiet_option
+from ..options import Amount, Duration, command, group, json_option, option, plain_option, quiet_option
 from ..printing import clean, confirm, fail, note, of_system, one_line
 from ..printing import say as complain
 from ..signals import Interrupts, interrupts
@@ -32,6 +32,7 @@ from ..store.opening import ToldTitle, titled_bar
 from .options import dry_run_option
 from .running import say_json
 
+_THROTTLE: Final = "Bytes per second of each broker, also while a wave is running."
 _GOES_ON: Final = "what runs continues in the cluster; the same command continues, --rollback undoes"
 
 
@@ -49,7 +50,8 @@ class _Teller:
         if event.kind == "sent" and not self.is_dry:
             self.has_sent = True
         elif event.kind == "following":
-            done, whole = (event.copy.copied or 0, event.bytes) if event.bytes else (event.moves_done, event.moves)
+            copied, to_copy = event.copy.copied, event.copy.to_copy
+            done, whole = (copied or 0, to_copy) if to_copy else (event.moves_done, event.moves)
             self.told(_title(event), 100 * done // max(1, whole), 100)
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
@@ -85,8 +87,9 @@ class _Time(Time):
 
 def _title(event: Event) -> str:
     at = f"wave {event.wave} of {event.waves}: {event.moves_done} of {counted(event.moves, 'move')}"
+    how_far = described(event.copy, event.remaining_s) if event.copy.to_copy else ""
     slowest = f"slowest {event.slowest}" if event.slowest else ""
-    return ", ".join(part for part in (at, described(event.copy) if event.bytes else "", slowest) if part)
+    return ", ".join(part for part in (at, how_far, slowest) if part)
 
 
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
@@ -105,7 +108,10 @@ def _title(event: Event) -> str:
         none="those of FOLDER, or any time",
         help="Window in which waves may start: '22:00-04:00 UTC'; may be repeated.",
     ),
+    option("--throttle", type=Amount(), metavar="BYTES", none="the plan's", help=_THROTTLE),
     option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
+    option("--pause-between-waves", type=Duration(), none="no pause", help="Time between two waves: 90s, 15m or 2h."),
+    option("--ignore-under-replicated", is_flag=True, help="Begin waves although others are under-replicated."),
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
@@ -126,6 +132,8 @@ def submit(folder: str, *, as_json: bool, plain: bool, **given: Any) -> None:
     """
     if given["bootstrap_server"] is None:
         raise click.UsageError("Please specify --bootstrap-server")
+    if given["throttle"] is not None and (given["no_throttle"] or given["cancels"] or given["dry_run"]):
+        raise click.UsageError("--throttle excludes --no-throttle, --cancel and --dry-run")
     if sum((given["rollback"], given["cancels"], given["dry_run"] and given["cancels"])) > 1:
         raise click.UsageError("--rollback and --cancel exclude each other, and so do --cancel and --dry-run")
     if (given["rollback"] or given["cancels"]) and (given["from_wave"] or given["to_wave"]):
@@ -135,10 +143,14 @@ def submit(folder: str, *, as_json: bool, plain: bool, **given: Any) -> None:
     try:
         read_export(Path(folder))
         options = _options(given, teller := _Teller(as_json, is_dry=given["dry_run"]))
+        if given["throttle"] is not None:
+            _throttle(Path(folder), given["throttle"], as_json=as_json, is_rollback=given["rollback"])
     except PipelineError as error:
         fail(one_line(error))
+    except OSError as error:
+        fail(of_system(error))
+    to = reached(given["bootstrap_server"], given["command_config"])
     with (
-        reached(Endpoint(given["bootstrap_server"], given["command_config"])) as to,
         _ending(teller),
         interrupts() as interrupted,
         titled_bar("reading the cluster", shown=not plain) as teller.told,
@@ -148,15 +160,21 @@ def submit(folder: str, *, as_json: bool, plain: bool, **given: Any) -> None:
     sys.exit(1 if outcome.told and (outcome.sent or outcome.end == "cancelled") else 0)
 
 
-@contextmanager
-def reached(where: Endpoint) -> Iterator[Reach]:
-    try:
-        with connected(where) as cluster:
-            from .brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
+def reached(servers: str, config_file: Path | None) -> Reach:
+    need("wire")
+    return Brokers(servers, config_file)
 
-            yield by_brokers(cluster)
-    except Failed as error:
-        fail(one_line(error))
+
+def _throttle(folder: Path, rate: int, *, as_json: bool, is_rollback: bool) -> None:
+    """The plan has this rate from now on. If another process submits it, that process sets the rate, and this one ends;
+    a rollback does not end so, because it is refused while another process submits the plan."""
+    if not set_throttle(folder, rate) or is_rollback:
+        return
+    if as_json:
+        say_json({"end": "throttled", "bytes_per_s": rate})
+    else:
+        confirm(f"throttled to {amount(rate)}/s: the process that submits the plan sets the rate at its next look")
+    sys.exit(0)
 
 
 def _does(folder: Path, given: dict[str, Any]) -> Callable[[Reach, Options], Outcome]:
@@ -173,6 +191,8 @@ def _options(given: dict[str, Any], teller: _Teller) -> Options:
         throttles=not given["no_throttle"],
         timeout_s=given["timeout"],
         poll_s=given["poll"],
+        pause_between_waves_s=given["pause_between_waves"] or 0.0,
+        ignore_under_replicated=given["ignore_under_replicated"],
         tell=teller,
         windows=tuple(map(window, given["windows"])) or None,
     )
@@ -183,12 +203,10 @@ def _ending(teller: _Teller) -> Iterator[None]:
     """What ends it before its end is one line on stderr, and with --json an object."""
     try:
         yield
-    except Refused as error:
-        _end(teller, "refused", one_line(error), 1 if teller.has_sent else 2)
     except Stopped as error:
         _end(teller, "stopped", f"{one_line(error)}; the same command continues", 1)
     except PipelineError as error:
-        fail(one_line(error))
+        _end(teller, "refused", one_line(error), 1 if teller.has_sent else 2)
     except OSError as error:
         _end(teller, "stopped", of_system(error), 1 if teller.has_sent else 2)
     except KeyboardInterrupt:

@@ -10,11 +10,12 @@ import click
 
 from ...model.values import TopicPartition
 from ..kafka.errors import Failed, Refused, dumped, named, refused_json
+from ..kafka.throttled import Lists, lists
 from ..kafka.values import DEFAULT_TIMEOUT_MS
 from ..printing import confirming, ids
 from . import throttling
 from .plan import Plan, current_replicas, document, reassignments
-from .throttling import LOW_RATE, Lists, lists
+from .throttling import LOW_RATE
 from .verify import LOW_WARNING, VERIFY_WARNING, Dirs, Request, rollback_text
 
 if TYPE_CHECKING:

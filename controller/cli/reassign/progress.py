@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from ...model.copying import Copy, Rates, slowest, together
+from ...model.copying import Copies, Copy, slowest, together
 from ...model.values import TopicPartition
 from ..copying import copied, described
 from ..kafka.errors import Failed, dumped
@@ -76,32 +76,10 @@ class Bar:
         percent = 100 if len(done) == all_ else min(99, int(100 * share))
         text = [f"{len(done)} of {all_} done"]
         if self._is_wide:
-            text.append(described(whole) if self._has_room_for_all else copied(whole))
+            text.append(described(whole, whole.remaining_s) if self._has_room_for_all else copied(whole))
         if self._has_room_for_all and (late := slowest(copies)) is not None:
             text.append(f"slowest {late[0]}-{late[1]}")
         self._progress.update(self._task, completed=percent, description=clean(", ".join(filter(None, text))))
-
-
-class Copies:
-    """The copies that the moves of a plan make, by topic, partition and broker, measured at each look."""
-
-    def __init__(self) -> None:
-        self._whole: dict[_Replica, int | None] = {}
-        self._rates: Rates[_Replica] = Rates()
-
-    def read(self, now_ms: int, look: Look, running: Mapping[TopicPartition, Move]) -> dict[_Replica, Copy]:
-        """Each as it is now. A copy of a move that has ended is complete."""
-        for tp, move in running.items():
-            for broker in move.adding:
-                self._whole[tp.topic, tp.partition, broker] = look.whole(tp)
-        sizes = {}
-        for (topic, partition, broker), whole in self._whole.items():
-            tp = TopicPartition(topic, partition)
-            size = look.size(tp, broker) if tp in running else whole
-            if size is not None:
-                sizes[topic, partition, broker] = size
-        self._rates.read(now_ms, sizes)
-        return {replica: self._rates.copy(replica, whole) for replica, whole in self._whole.items()}
 
 
 def show_progress(cluster: Cluster, request: Request) -> None:
@@ -144,6 +122,14 @@ class Look:
             return _row(tp, broker, "Behind: unknown number of messages")
         return _row(tp, broker, f"Behind: {lag} messages behind", lag)
 
+    def copying(self, running: Mapping[TopicPartition, Move]) -> dict[_Replica, tuple[int | None, int | None]]:
+        """By new replica of these moves, its size and that of the leader in bytes."""
+        return {
+            (tp.topic, tp.partition, broker): (self.size(tp, broker), self.whole(tp))
+            for tp, move in running.items()
+            for broker in move.adding
+        }
+
     def whole(self, tp: TopicPartition) -> int | None:
         """Bytes of the partition, as its leader has them; None where that is unknown."""
         state = self._states.get(tp)
@@ -185,7 +171,8 @@ def table(found: list[Row]) -> str:
 def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
     """Until every partition is where the plan wants it, or two looks find nothing that runs: a broker may hear that a
     reassignment has ended a moment after the controller no longer lists it, so one look proves nothing."""
-    idle_looks, copies = 0, Copies()
+    idle_looks = 0
+    copies: Copies[_Replica] = Copies()
     with Bar(len(plan.entries)) as bar:
         while True:
             running = cluster.reassignments(plan.entries)
@@ -194,7 +181,7 @@ def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
             look = Look(cluster, plan)
             found = look.rows()
             done = {tp for tp, state in now.items() if state == COMPLETED}
-            bar.show(copies.read(time.monotonic_ns() // 1_000_000, look, running), done)
+            bar.show(copies.read(time.monotonic_ns() // 1_000_000, look.copying(running)), done)
             idle_looks = 0 if IN_PROGRESS in now.values() else idle_looks + 1
             if len(done) == len(now) or idle_looks == _IDLE_LOOKS_MAX:
                 break

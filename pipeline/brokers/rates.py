@@ -14,17 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
-from ....pipeline.errors import Refused as NotGivenBack
-from ....pipeline.submit import OTHERS_MOVE
-from ....pipeline.submit.exported import Wave
-from ....pipeline.submit.kept import Mark, Progress, Setting
-from ....pipeline.submit.route import rates_of
-from ...model import numerals
-from ...model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
-from ...model.values import TopicPartition
-from ..kafka.errors import Refused
-from ..kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
-from ..reassign.throttling import (
+from ...controller.cli.kafka.errors import Refused
+from ...controller.cli.kafka.throttled import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
     RATE_KEYS,
@@ -33,9 +24,17 @@ from ..reassign.throttling import (
     lists,
     removes_by_itself,
 )
+from ...controller.cli.kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
+from ...controller.model import numerals
+from ...controller.model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
+from ...controller.model.values import TopicPartition
+from ..errors import Refused as NotGivenBack
+from ..submit.exported import Wave
+from ..submit.kept import Mark, Progress, Setting
+from ..submit.route import OTHERS_MOVE, rates_of
 
 if TYPE_CHECKING:
-    from ..kafka.cluster import Cluster
+    from ...controller.cli.kafka.cluster import Cluster
 
 AGAIN: Final = frozenset({6, 7, 8, 13, 41, 60, 89})
 """Kafka's numbers of what may be answered otherwise a moment later: timeouts, no controller, too many changes."""

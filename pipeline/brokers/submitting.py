@@ -1,8 +1,5 @@
-"""A cluster over Kafka's protocol, for `kedge plan`: its snapshot, and the way by which waves are submitted.
+"""The way by which waves are submitted over Kafka's protocol.
 
-* A snapshot comes from several requests (Metadata, ListPartitionReassignments, DescribeConfigs, DescribeLogDirs of each
-  broker), so it is not atomic. A broker that does not answer, a directory or a topic's configs that cannot be read: a
-  rejected row. If the cluster does not answer, Failed is raised.
 * Waves run by the requests of KIP-455, on Kedge and on Kafka. Reassignments are listed first, replicas after that, so a
   move that ends in between is seen as running or as done. Brokers may hear of an end later than the controller, so
   what looks like another's change is read again for seconds.
@@ -12,116 +9,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from ....pipeline.collect.gathered import Gathered
-from ....pipeline.errors import Refused
-from ....pipeline.submit import Route, Sent, Unsure
-from ....pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
-from ....pipeline.submit.exported import Move, Wave
-from ....pipeline.submit.kept import Progress
-from ....pipeline.tables.declared import ALIVE
-from ...model import numerals
-from ...model.values import TopicPartition
-from ..kafka.errors import Failed
-from ..kafka.errors import Refused as RefusedByServer
-from ..kafka.values import Description, PartitionState, Resource, ResourceType, Setting, TopicState
-from ..kafka.values import Move as Running
+from ...controller.cli.kafka.errors import Failed
+from ...controller.cli.kafka.errors import Refused as RefusedByServer
+from ...controller.cli.kafka.values import Description, PartitionState
+from ...controller.cli.kafka.values import Move as Running
+from ...controller.model.values import TopicPartition
+from ..errors import Refused
+from ..submit.cluster import IS_OFFLINE, NOT_THERE, OFFLINE, Look, Name, Replica, Seen, behind
+from ..submit.exported import Move, Wave
+from ..submit.kept import Progress
+from ..submit.route import Route, Sent, Unsure
 from .rates import AGAIN, Rates, rates_for
 
 if TYPE_CHECKING:
-    from ..kafka.cluster import Cluster
-
-
-_RETENTION: Final = "retention.ms"
-_CLEANUP: Final = "cleanup.policy"
-_DELETE: Final = "delete"
-_TOPICS_AT_ONCE: Final = 500
-
-
-def from_cluster(cluster: Cluster, source: str, into: Gathered) -> None:
-    brokers = cluster.brokers()
-    into.knows_alive = True
-    for broker in brokers.values():
-        into.broker(broker.id, host=broker.host, rack=broker.rack, state=ALIVE)
-    topics, moves = cluster.topics(), cluster.reassignments()
-    retention = _retentions(cluster, topics, source, into)
-    for topic in topics.values():
-        into.partitions += _rows(topic, moves, retention.get(topic.name))
-    for broker_id in brokers:
-        _sizes(cluster, broker_id, source, into)
-
-
-def _rows(
-    topic: TopicState, moves: Mapping[TopicPartition, Running], retention_ms: int | None
-) -> Iterator[tuple[object, ...]]:
-    for partition in topic.partitions:
-        move = moves.get(TopicPartition(topic.name, partition.index))
-        yield (
-            topic.name,
-            partition.index,
-            partition.replicas,
-            partition.isr,
-            -1 if partition.leader is None else partition.leader,
-            partition.leader_epoch or 0,
-            None if move is None else move.target,
-            partition.status,
-            retention_ms,
-            None,
-        )
-
-
-def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gathered) -> dict[str, int]:
-    """By topic, of those that delete what is old."""
-    found: dict[str, int] = {}
-    left = iter(sorted(topics))
-    while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
-        for resource, answer in cluster.describe_configs(some).items():
-            if isinstance(answer, RefusedByServer):
-                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {answer}")
-            elif (retention_ms := _retention(answer)) is not None:
-                found[resource.name] = retention_ms
-    return found
-
-
-def _retention(settings: Mapping[str, Setting]) -> int | None:
-    """Milliseconds; None where they are unknown, or nothing is deleted by its age (compacted topics)."""
-    retention, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
-    if retention is None or retention.value is None or (policy is not None and _DELETE not in (policy.value or "")):
-        return None
-    return numerals.whole(retention.value.strip(), low=None)
-
-
-def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:
-    try:
-        found = cluster.log_dirs(broker_id)
-    except Failed as error:
-        into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs cannot be read: {error}")
-        return
-    for path, code in sorted(found.dirs.items()):
-        if code:
-            into.rejects.add(source, None, {"broker": broker_id, "logDir": path}, f"cannot be read: error {code}")
-    into.logs += _logs(broker_id, found)
-
-
-def _logs(broker_id: int, found: Description) -> Sequence[tuple[object, ...]]:
-    """Of replicas of which the size is known: Kedge says -1 of what no broker reported."""
-    return [
-        (broker_id, each.path, tp.topic, tp.partition, each.size, None if each.lag < 0 else each.lag, each.is_future)
-        for tp, places in sorted(found.replicas.items())
-        for each in places
-        if each.size >= 0
-    ]
-
+    from ...controller.cli.kafka.cluster import Cluster
 
 _NEEDED: Final = {45: "AlterPartitionReassignments", 46: "ListPartitionReassignments"}
 _NOTHING_RUNS: Final = 85  # it ended by itself meanwhile
-_OFFLINE: Final = 1
 _AT_ONCE: Final = 5_000  # partitions of a request: a controller of KRaft takes 10,000 at most
 
 
@@ -163,6 +73,26 @@ class BrokersWay:
         with _asking("to list reassignments"):
             return frozenset((tp.topic, tp.partition) for tp in self.cluster.reassignments())
 
+    def under_replicated(self) -> Mapping[Name, frozenset[int]]:
+        """What moves first, as the rules above say."""
+        with _asking("to list reassignments"):
+            moves, topics = self.cluster.reassignments(), self.cluster.topics()
+        tps = ((TopicPartition(topic.name, p.index), p) for topic in topics.values() for p in topic.partitions)
+        return behind(((tp.topic, tp.partition), _seen(p, moves.get(tp))) for tp, p in tps)
+
+    def sizes(self, wanted: Mapping[int, Collection[Name]]) -> Iterator[Mapping[Replica, int]]:
+        """By DescribeLogDirs. Brokers that are down are not asked, since that would take until the deadline."""
+        try:
+            there = self.cluster.brokers()
+        except Failed:
+            return
+        for broker in sorted(wanted.keys() & there.keys()):
+            try:
+                found = self.cluster.log_dirs(broker, [TopicPartition(*name) for name in wanted[broker]])
+            except Failed:
+                continue
+            yield {(name, broker): size for name in wanted[broker] if (size := _size(found, name)) is not None}
+
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - as below
         """Whether this user may set throttles and start moves: an empty request is refused to one that may not. Whether
         the server accepts the moves themselves cannot be asked."""
@@ -202,10 +132,20 @@ class BrokersWay:
 def _seen(partition: PartitionState | None, move: Running | None) -> Seen:
     if partition is None:
         return NOT_THERE
-    if partition.status == _OFFLINE:
-        return Seen(problem="the partition is offline")
+    if partition.status == OFFLINE:
+        return Seen(problem=IS_OFFLINE)
     leader = -1 if partition.leader is None else partition.leader
     return Seen(partition.replicas, None if move is None else move.target, partition.isr, leader)
+
+
+def _size(found: Description, name: Name) -> int | None:
+    """Bytes of the replica, 0 where the broker has none yet; None where a directory cannot be read, or the size is not
+    known."""
+    places = found.replicas.get(TopicPartition(*name), ())
+    if not places:
+        return None if any(found.dirs.values()) else 0
+    size = next((each.size for each in places if not each.is_future), -1)
+    return None if size < 0 else size
 
 
 def _reasons(refused: Mapping[TopicPartition, RefusedByServer]) -> dict[Name, str]:
