@@ -111,7 +111,7 @@ def _title(event: Event) -> str:
     option("--throttle", type=Amount(), metavar="BYTES", none="the plan's", help=_THROTTLE),
     option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
     option("--pause-between-waves", type=Duration(), none="no pause", help="Time between two waves: 90s, 15m or 2h."),
-    option("--ignore-under-replicated", is_flag=True, help="Begin waves although others are under-replicated."),
+    option("--ignore-under-replicated", is_flag=True, help="Begin waves although others lack replicas in sync."),
     option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
     option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
