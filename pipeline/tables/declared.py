@@ -44,6 +44,13 @@ REPLICA_LOG: Final = Table(
     "is_future boolean",
     order="topic, partition, broker_id, log_dir",
 )
+# bytes of the volume that the directory is on, null if the broker does not report them (KIP-827); no new replica is
+# created in a cordoned directory (KIP-1066); `size_bytes`: of its replicas, null until the loads are computed
+LOG_DIR: Final = Table(
+    "log_dir",
+    "broker_id int, log_dir string, total_bytes long?, usable_bytes long?, is_cordoned boolean, size_bytes long?",
+    order="broker_id, log_dir",
+)
 # `partition` null: of all partitions of the topic that the broker leads
 REPLICA_SAMPLE: Final = Table(
     "replica_sample",
@@ -147,7 +154,7 @@ RUN: Final = Table(
 )
 
 SNAPSHOT: Final = (BROKER, PARTITION, REPLICA_LOAD)
-SAMPLES: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE)
+SAMPLES: Final = (REPLICA_LOG, LOG_DIR, REPLICA_SAMPLE, BROKER_SAMPLE)
 OF_PLAN: Final = (
     PLAN,
     PLAN_MOVE,

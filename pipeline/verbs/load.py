@@ -10,11 +10,11 @@ import attrs
 
 from ...controller.model.plural import counted
 from ..amounts import amount
-from ..cautions import of_capacities
+from ..cautions import of_capacities, of_log_dirs
 from ..stages.load import WINDOW_S, averaged, load
 from ..stages.validate import AGE_MAX_S, validate
 from ..tables.arrow import Arrow, empty
-from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_SAMPLE, PARTITION, REJECTED_ROWS, SAMPLES, TABLES
+from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_SAMPLE, LOG_DIR, PARTITION, REJECTED_ROWS, SAMPLES, TABLES
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
@@ -41,6 +41,7 @@ class Load:
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if rows are rejected."""
         found = validate(given, age_max_s=self.age_max_s)
+        found |= {name: given[name] for name in (LOG_DIR.name,) if name in given}
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             _write(place, found)
@@ -55,10 +56,16 @@ class Load:
             "averaged": averaged(found),
             "consistent": self.consistent,
             "rejected_rows": reasons,
-            "notes": [*self.notes, *of_capacities(found["broker"].to_pylist())],
+            "notes": [*self.notes, *_of_disks(found)],
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
+
+
+def _of_disks(found: Tables) -> list[str]:
+    brokers = found["broker"].to_pylist()
+    log_dirs = found["log_dir"].to_pylist() if "log_dir" in found else []
+    return of_capacities(brokers) + of_log_dirs(brokers, log_dirs)
 
 
 def _write(place: Place, found: Tables) -> None:

@@ -17,7 +17,7 @@ from ..stages.arrays import Limits
 from ..stages.export import plan_json
 from ..stages.plan import plan, with_added
 from ..stages.requests import Request, settings_of
-from ..tables.declared import BROKER_DEFAULT, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
+from ..tables.declared import BROKER_DEFAULT, LOG_DIR, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
@@ -44,7 +44,8 @@ class Plan:
     @property
     def wanted(self) -> Sequence[Wanted]:
         """As `Verb`."""
-        more = (BROKER_DEFAULT,) if self.pages is None else (BROKER_DEFAULT, REJECTED_ROWS)
+        more = [BROKER_DEFAULT, LOG_DIR]
+        more += [] if self.pages is None else [REJECTED_ROWS]
         return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
@@ -71,7 +72,8 @@ class Plan:
         reasons = reason_counts(found["plan_reason"].column("reason").to_pylist())
         reductions = found["reduction"].to_pylist() if "reduction" in found else []
         brokers = with_added(given, self.request).to_pylist()
-        notes = of_plan(row, brokers, found["plan_load"].to_pylist())
+        log_dirs = given[LOG_DIR.name].to_pylist() if LOG_DIR.name in given else []
+        notes = of_plan(row, brokers, found["plan_load"].to_pylist(), log_dirs)
         more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "notes": notes}
         written = {**place.named, "written": not self.dry_run}
         lines = (
