@@ -14,7 +14,7 @@ from .stages.export import export, verify
 from .stages.load import load
 from .stages.outlook import outlook
 from .stages.plan import plan
-from .stages.requests import Add, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor
+from .stages.requests import Add, BalanceDisks, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor
 from .stages.validate import validate
 from .stages.waves import WaveSettings, waves
 from .tables.declared import TABLES
@@ -28,6 +28,7 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "BalanceDisks",
     "Drain",
     "FixRacks",
     "Gathered",

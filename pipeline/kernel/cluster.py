@@ -6,6 +6,7 @@ partition have one size: the largest measured one, since a copy has to transfer 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -23,6 +24,14 @@ NO_LIMIT: Final = 2**62
 MOVABLE: Final = 0
 MOVING: Final = 1  # it is being reassigned
 NOT_ONLINE: Final = 2  # it is being reduced
+
+
+@attrs.frozen
+class Directories:
+    """Those of a broker that take new replicas, by index: the bytes that each holds, and may hold (or NO_LIMIT)."""
+
+    held: tuple[int, ...]
+    most: tuple[int, ...]
 
 
 @attrs.frozen(eq=False)
@@ -47,6 +56,7 @@ class Cluster:
     out_max: Floats  # B, if it led all that it holds; inf
     sized: Bools  # P, whether its size is known
     rated: Bools  # P, whether its rate of writing is known
+    directories: Mapping[int, Directories] = attrs.field(factory=dict)  # of brokers with several, by index
 
     @property
     def factors(self) -> Ints:

@@ -64,9 +64,8 @@ def level(
     touched[list(rows)] = True
     reached = per_broker(after, cluster.size, len(live))
     bound = int(np.maximum(held - np.maximum(aim, reached), 0)[gives].sum())
-    return Outcome(
-        even_leaders(after, touched, live), tuple(sorted(_reasons(cluster, work, gives, reached > aim))), bound
-    )
+    reasons = tuple(sorted(_reasons(cluster, work, gives, reached > aim)))
+    return Outcome(even_leaders(after, touched, live), reasons, bound, seats.rooms.added)
 
 
 def _shares(cluster: Cluster, live: Bools) -> Floats:

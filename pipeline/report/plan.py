@@ -32,6 +32,7 @@ _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
     "fill-brokers": "levels bytes onto {brokers}",
     "rebalance": "levels bytes over all brokers",
+    "balance-disks": "levels bytes over the directories of each broker",
     "fix-racks": "spreads partitions over racks",
     "set-replication-factor": "gives partitions {factor} replicas",
     "balance-leaders": "evens out preferred leaders without copying",

@@ -10,7 +10,7 @@ from ..tables.declared import BROKER
 from .apply import apply
 from .arrays import Limits
 from .check import check
-from .requests import settings_of
+from .requests import KINDS, BalanceDisks, settings_of
 from .waves import with_targets
 
 AFTER: Final = "violation_after"
@@ -25,7 +25,8 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     ignore_racks = settings["ignore_racks"]
     factor = settings.get("factor") if not settings.get("topics") else None
     broker = _with_racks(with_targets(tables), settings)
-    after = apply(tables["partition"], tables["plan_move"])
+    within = said["kind"] == KINDS[BalanceDisks]  # no row changes
+    after = tables["partition"] if within else apply(tables["partition"], tables["plan_move"])
     found = {
         name: check(
             {**tables, "broker": broker, "partition": partition},

@@ -42,6 +42,7 @@ from .arrays import (
     to_cluster,
     topic_codes,
 )
+from .requests import KINDS, RUNS_DISKS, BalanceDisks
 from .snapshots import check_digest, digest
 
 _Row = tuple[Any, ...]
@@ -71,7 +72,8 @@ def waves(
     tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
 ) -> dict[str, Arrow]:
     """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` for moves that are in no
-    wave. Raises BadInput if the plan was made from another snapshot."""
+    wave. Raises BadInput if the plan was made from another snapshot, or moves replicas within brokers only."""
+    _check_kind(tables.get("plan"))
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables["replica_load"]
     broker = with_targets(tables)
@@ -92,6 +94,11 @@ def waves(
         "wave_throttle": from_rows(WAVE_THROTTLE, rates),
         "wave_reason": from_rows(WAVE_REASON, why),
     }
+
+
+def _check_kind(plan: Arrow | None) -> None:
+    if plan is not None and plan["kind"].to_pylist() == [KINDS[BalanceDisks]]:
+        raise BadInput(f"plan {plan['plan'][0]} moves replicas within brokers only, and has no waves: {RUNS_DISKS}")
 
 
 def with_targets(tables: Mapping[str, Arrow]) -> Arrow:

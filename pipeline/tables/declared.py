@@ -107,6 +107,12 @@ PLAN_MOVE: Final = Table(
     "bytes long?, write_bps double?",
     order="plan, topic, partition",
 )
+# the directory of a new replica on a broker with several, and of one that moves within its broker (`log_dir_before`)
+PLAN_LOG_DIR: Final = Table(
+    "plan_log_dir",
+    "plan string, topic string, partition int, broker_id int, log_dir_before string?, log_dir string",
+    order="plan, topic, partition, broker_id",
+)
 _REASON: Final = "plan string, topic string, partition int?, broker_id int?, reason string"
 _REASON_ORDER: Final = "plan, topic, partition, broker_id"
 # why a part of the request is not in the plan

@@ -14,10 +14,21 @@ import attrs
 from ...controller.model.plural import counted
 from ..cautions import copied_words, of_plan, ratio_words
 from ..stages.arrays import Limits
-from ..stages.export import plan_json
+from ..stages.export import chosen_dirs, plan_json
 from ..stages.plan import plan, with_added
-from ..stages.requests import Request, settings_of
-from ..tables.declared import BROKER_DEFAULT, LOG_DIR, OF_WAVES, PLAN, REDUCTION, REJECTED_ROWS, SNAPSHOT, TABLES
+from ..stages.requests import KINDS, BalanceDisks, Request, settings_of
+from ..tables.declared import (
+    BROKER_DEFAULT,
+    LOG_DIR,
+    OF_WAVES,
+    PLAN,
+    PLAN_LOG_DIR,
+    REDUCTION,
+    REJECTED_ROWS,
+    REPLICA_LOG,
+    SNAPSHOT,
+    TABLES,
+)
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
@@ -46,6 +57,7 @@ class Plan:
         """As `Verb`."""
         more = [BROKER_DEFAULT, LOG_DIR]
         more += [] if self.pages is None else [REJECTED_ROWS]
+        more += [REPLICA_LOG] if isinstance(self.request, BalanceDisks) else []
         return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
@@ -54,7 +66,7 @@ class Plan:
         if not self.dry_run:
             self._write(place, found)
             if self.plans is not None:
-                self.plans.write(place, plan_json(found["plan_move"]))
+                self.plans.write(place, plan_json(found["plan_move"], dirs=chosen_dirs(found)))
             if self.pages is not None:
                 from .page import page_of  # noqa: PLC0415 - needed for pages only
 
@@ -62,7 +74,7 @@ class Plan:
         return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:
-        for table in (PLAN, *OF_WAVES[::-1], REDUCTION):
+        for table in (PLAN, *OF_WAVES[::-1], REDUCTION, PLAN_LOG_DIR):
             place.remove(table, self.name)
         for name in sorted(found, key=lambda name: name == "plan"):
             place.write(TABLES[name], found[name], self.name)
@@ -83,19 +95,23 @@ class Plan:
         return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
 
 
-_TIMES: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times after"
+_OF_BROKERS: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times after"
+_OF_DISKS: Final = "a directory has at most {:.4f} times the mean of its broker before, {:.4f} times after"
 
 
 def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
     unwritten = ", not written" if dry_run else ""
     replicas = counted(row["replicas_copied"], "replica")
+    within = row["kind"] == KINDS[BalanceDisks]
+    copied = f"{replicas} copied{' within brokers' * within}"
+    forms = (("bytes", "size", _OF_DISKS if within else _OF_BROKERS), ("leaders", "leaders", _OF_BROKERS))
     return [
         ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
-        ("changes", f"{counted(row['partitions_changed'], 'partition')}, {replicas} copied"),
+        ("changes", f"{counted(row['partitions_changed'], 'partition')}, {copied}"),
         ("copies", copied_words(row)),
         *(
-            (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], _TIMES))
-            for what, column in (("bytes", "size"), ("leaders", "leaders"))
+            (f"most {what}", ratio_words(row[f"{column}_max_mean_before"], row[f"{column}_max_mean_after"], form))
+            for what, column, form in forms
         ),
     ]
 
