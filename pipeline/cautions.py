@@ -55,7 +55,8 @@ def of_plan(
 
     racks = {} if settings_of(said)["ignore_racks"] else {row["broker_id"]: row["rack"] for row in brokers}
     spread = of_spread(racks, {row["broker_id"]: row["replicas_after"] for row in loads})
-    return _unsized(said) + _budget(said) + of_capacities(brokers) + of_disks(brokers, log_dirs) + spread
+    disks = of_disks(brokers, log_dirs) + _unequal_disks(said, brokers, loads)
+    return _unsized(said) + _budget(said) + of_capacities(brokers) + disks + spread
 
 
 def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True) -> list[str]:
@@ -79,6 +80,25 @@ def of_disks(brokers: Sequence[Mapping[str, Any]], log_dirs: Sequence[Mapping[st
     if log_dirs and {row["disk_capacity_bytes"] for row in brokers} == {None}:
         return ["no disk capacity is known, neither from brokers nor from files: no limit of disks applies"]
     return []
+
+
+def _unequal_disks(
+    said: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], loads: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A sentence if bytes are not levelled by disks of different size, because that of one broker is unknown."""
+    from .stages.requests import settings_of  # noqa: PLC0415 - as above
+
+    emptied = settings_of(said)["brokers"] if said["kind"] == "drain" else ()
+    usable = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers if row["state"] == "alive"}
+    disks = {broker: size for broker, size in usable.items() if broker not in emptied}
+    unknown = [broker for broker, size in disks.items() if size is None]
+    held = {row["broker_id"]: row["size_bytes_after"] for row in loads}
+    full = sorted((held[b] / size, b, size) for b, size in disks.items() if size and held.get(b) is not None)
+    if not unknown or len({size for _, _, size in full}) < 2:
+        return []
+    first, last = (f"broker {b} ({amount(size)}) is {share:.1%} full" for share, b, size in (full[0], full[-1]))
+    why = f"bytes are levelled by broker, not by disk, because the disk of {_brokers(unknown)} is not known"
+    return [f"{why}: afterwards {first}, and {last}"]
 
 
 def of_log_dirs(brokers: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[str]:
