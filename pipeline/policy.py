@@ -39,7 +39,7 @@ from .tables.location import PARQUET, Location
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
-_BYTES: Final = ("max-bytes", "throttle")
+_BYTES: Final = ("max-bytes", "throttle", "disk-rate")
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -67,6 +67,7 @@ class Policy:
     one_at_a_time: bool = False
     disk_ceiling: float = _WAVES.disk_ceiling
     throttle: int | None = None
+    disk_rate: int | None = None
     window: int | None = None
     samples_age: float | None = None
 
@@ -101,6 +102,7 @@ class Policy:
             disk_ceiling=self.disk_ceiling,
             network_share=self.network_share,
             throttle_bps=self.throttle,
+            disk_rate_bps=self.disk_rate,
         )
 
     @property
