@@ -3,6 +3,7 @@ page. An unknown number is shown as unknown: "0 bytes" for partitions without a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -43,17 +44,21 @@ def of_partitions(count: int) -> str:
 
 
 def of_plan(
-    said: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], loads: Sequence[Mapping[str, Any]]
+    said: Mapping[str, Any],
+    brokers: Sequence[Mapping[str, Any]],
+    loads: Sequence[Mapping[str, Any]],
+    log_dirs: Sequence[Mapping[str, Any]] = (),
 ) -> list[str]:
     """The sentences for a row of the table plan, with the brokers, including those that it adds, and the rows of the
-    table plan_load."""
+    tables plan_load and log_dir."""
     if not said["replicas_copied"]:
         return _unsized(said) + _unrated(said) + _budget(said)
     from .stages.requests import settings_of  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
 
     racks = {} if settings_of(said)["ignore_racks"] else {row["broker_id"]: row["rack"] for row in brokers}
     spread = of_spread(racks, {row["broker_id"]: row["replicas_after"] for row in loads})
-    return _unsized(said) + _unrated(said) + _budget(said) + of_capacities(brokers) + spread
+    disks = of_disks(brokers, log_dirs) + _unequal_disks(said, brokers, loads)
+    return _unsized(said) + _unrated(said) + _budget(said) + of_capacities(brokers) + disks + spread
 
 
 def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True) -> list[str]:
@@ -83,6 +88,49 @@ def of_drain(ids: Sequence[int]) -> str:
     its, it = ("its", "it") if len(ids) == 1 else ("their", "them")
     first = f"set {its} config cordoned.log.dirs=* before the drain (Kafka 4.3 or later)"
     return f"{of_new_topics(ids)}: {first}, or stop {it} as soon as `kedge plan is-empty` finds {it} empty"
+
+
+def of_disks(brokers: Sequence[Mapping[str, Any]], log_dirs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence if brokers were asked for their disks, and no disk of any is known."""
+    if log_dirs and {row["disk_capacity_bytes"] for row in brokers} == {None}:
+        return ["no disk capacity is known, neither from brokers nor from files: no limit of disks applies"]
+    return []
+
+
+def _unequal_disks(
+    said: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], loads: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A sentence if bytes are not levelled by disks of different size, because that of one broker is unknown."""
+    from .stages.requests import settings_of  # noqa: PLC0415 - as above
+
+    emptied = settings_of(said)["brokers"] if said["kind"] == "drain" else ()
+    usable = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers if row["state"] == "alive"}
+    disks = {broker: size for broker, size in usable.items() if broker not in emptied}
+    unknown = [broker for broker, size in disks.items() if size is None]
+    held = {row["broker_id"]: row["size_bytes_after"] for row in loads}
+    full = sorted((held[b] / size, b, size) for b, size in disks.items() if size and held.get(b) is not None)
+    if not unknown or len({size for _, _, size in full}) < 2:
+        return []
+    first, last = (f"broker {b} ({amount(size)}) is {share:.1%} full" for share, b, size in (full[0], full[-1]))
+    why = f"bytes are levelled by broker, not by disk, because the disk of {_brokers(unknown)} is not known"
+    return [f"{why}: afterwards {first}, and {last}"]
+
+
+def of_log_dirs(brokers: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Sentences for what brokers report of their disks. `rows`: of the table log_dir, which may have none."""
+    from .stages.log_dirs import capacities, has_other_files  # noqa: PLC0415 - as above
+
+    used = {row["broker_id"]: row["disk_capacity_bytes"] for row in brokers}
+    own = {broker for broker, capacity in capacities(rows).items() if used.get(broker) == capacity}
+    found = of_disks(brokers, rows)
+    if taken := {row["broker_id"] for row in rows if row["broker_id"] in own and has_other_files(row)}:
+        where = f"other files than replicas take more than a tenth of a disk of {_brokers(sorted(taken))}"
+        found.append(f"{where}: the capacity is what replicas take and what is free")
+    volumes = Counter((row["broker_id"], row["total_bytes"], row["usable_bytes"]) for row in rows)
+    if alike := {broker for (broker, *_), count in volumes.items() if broker in own and count > 1}:
+        where = f"directories of {_brokers(sorted(alike))} report the same size and the same free bytes"
+        found.append(f"{where}: if they are on one disk, it counts several times; --capacities replaces the sum")
+    return found
 
 
 def of_spread(racks: Mapping[int, str | None], held: Mapping[int, int]) -> list[str]:

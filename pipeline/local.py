@@ -16,6 +16,7 @@ from typing import Any
 
 from .functions.planning import (
     Frames,
+    balance_disks,
     balance_leaders,
     check,
     compute_load,
@@ -39,6 +40,7 @@ from .tables.whole import COLLECTED_NAMES, read_tables, write_tables
 from .verbs.page import page_of
 
 __all__ = [
+    "balance_disks",
     "balance_leaders",
     "check",
     "compute_load",

@@ -11,7 +11,18 @@ from .report import audit_page
 from .stages.arrays import Limits
 from .stages.choice import Choice
 from .stages.export import verify
-from .stages.requests import Add, Demote, Drain, FixRacks, Leaders, Rebalance, ReducePartitions, SetFactor, Undo
+from .stages.requests import (
+    Add,
+    BalanceDisks,
+    Demote,
+    Drain,
+    FixRacks,
+    Leaders,
+    Rebalance,
+    ReducePartitions,
+    SetFactor,
+    Undo,
+)
 from .stages.waves import WaveSettings
 from .tables.declared import TABLES
 from .tables.journal import JOURNAL_EVENT
@@ -20,6 +31,7 @@ __all__ = [
     "JOURNAL_EVENT",
     "TABLES",
     "Add",
+    "BalanceDisks",
     "Brokers",
     "Choice",
     "Demote",

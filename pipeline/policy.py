@@ -42,7 +42,7 @@ from .windows import window
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
-_BYTES: Final = ("max-bytes", "throttle", "min-size", "max-size")
+_BYTES: Final = ("max-bytes", "throttle", "disk-rate", "min-size", "max-size")
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -74,6 +74,7 @@ class Policy(Choice):
     one_at_a_time: bool = False
     disk_ceiling: float = _WAVES.disk_ceiling
     throttle: int | None = None
+    disk_rate: int | None = None
     window: int | None = None
     samples_age: float | None = None
     windows: tuple[str, ...] = ()
@@ -117,6 +118,7 @@ class Policy(Choice):
             disk_ceiling=self.disk_ceiling,
             network_share=self.network_share,
             throttle_bps=self.throttle,
+            disk_rate_bps=self.disk_rate,
         )
 
     @property

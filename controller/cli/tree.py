@@ -106,6 +106,7 @@ PLAN: Final = Group(
             "drain": ("making", "Plan to move every replica away from some brokers."),
             "fill-brokers": ("making", "Plan to move bytes to new brokers."),
             "rebalance": ("making", "Plan to balance bytes, networks or counts over all brokers."),
+            "balance-disks": ("making", "Plan to balance bytes over the log directories of each broker."),
             "fix-racks": ("making", "Plan to spread the replicas of each partition over racks."),
             "set-replication-factor": ("making", "Plan another replication factor."),
             "balance-leaders": ("making", "Plan to balance preferred leaders without moving data."),

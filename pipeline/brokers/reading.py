@@ -87,9 +87,11 @@ def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> Non
     except Failed as error:
         into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs cannot be read: {error}")
         return
-    for path, code in sorted(found.dirs.items()):
-        if code:
-            into.rejects.add(source, None, {"broker": broker_id, "logDir": path}, f"cannot be read: error {code}")
+    for path, disk in sorted(found.dirs.items()):
+        if disk.error:
+            into.rejects.add(source, None, {"broker": broker_id, "logDir": path}, f"cannot be read: error {disk.error}")
+        else:
+            into.log_dirs[broker_id, path] = (disk.total_bytes, disk.usable_bytes, disk.is_cordoned)
     into.logs += _logs(broker_id, found)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _NEEDED: Final = {45: "AlterPartitionReassignments", 46: "ListPartitionReassignments"}
 _NOTHING_RUNS: Final = 85  # it ended by itself meanwhile
+_NO_REPLICA: Final = 9
 _AT_ONCE: Final = 5_000  # partitions of a request: a controller of KRaft takes 10,000 at most
 
 
@@ -103,13 +104,27 @@ class BrokersWay:
         return {}
 
     def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:
-        refused: dict[Name, str] = {}
         self.set_rates(wave)
+        refused = self._choose_log_dirs(moves)
+        left = [move for move in moves if move.name not in refused]
         with _asking("to alter reassignments"):
-            for first in range(0, len(moves), _AT_ONCE):
-                some = {TopicPartition(*move.name): move.after for move in moves[first : first + _AT_ONCE]}
+            for first in range(0, len(left), _AT_ONCE):
+                some = {TopicPartition(*move.name): move.after for move in left[first : first + _AT_ONCE]}
                 refused |= _reasons(self.cluster.alter_reassignments(some))
         return Sent(len(moves) - len(refused), refused, has_rates=self.rates.stay_set)
+
+    def _choose_log_dirs(self, moves: Sequence[Move]) -> dict[Name, str]:
+        """A broker that has no such replica yet remembers where to create it, and answers that there is none."""
+        wanted: dict[int, dict[TopicPartition, str]] = {}
+        for move in moves:
+            for broker, path in move.log_dirs:
+                wanted.setdefault(broker, {})[TopicPartition(*move.name)] = path
+        refused: dict[Name, str] = {}
+        with _asking("to choose log directories"):
+            for broker, paths in sorted(wanted.items()):
+                answers = self.cluster.alter_log_dirs(broker, paths)
+                refused |= _reasons({tp: error for tp, error in answers.items() if error.code != _NO_REPLICA})
+        return refused
 
     def set_rates(self, wave: Wave) -> None:
         with _asking("to alter throttles"):
@@ -143,7 +158,7 @@ def _size(found: Description, name: Name) -> int | None:
     known."""
     places = found.replicas.get(TopicPartition(*name), ())
     if not places:
-        return None if any(found.dirs.values()) else 0
+        return None if any(disk.error for disk in found.dirs.values()) else 0
     size = next((each.size for each in places if not each.is_future), -1)
     return None if size < 0 else size
 

@@ -22,6 +22,7 @@ from ..tables.declared import (
     BROKER_DEFAULT,
     BROKER_SAMPLE,
     DEAD,
+    LOG_DIR,
     PARTITION,
     REPLICA_LOG,
     REPLICA_SAMPLE,
@@ -50,6 +51,8 @@ class Gathered:
     brokers: dict[int, dict[str, Any]] = attrs.field(factory=dict)
     partitions: list[tuple[Any, ...]] = attrs.field(factory=list)
     logs: list[tuple[Any, ...]] = attrs.field(factory=list)
+    log_dirs: dict[tuple[int, str], tuple[int | None, int | None, bool]] = attrs.field(factory=dict)
+    """By broker and path: total and usable bytes of the volume, and whether the directory is cordoned."""
     replica_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
     broker_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
     rejects: Rejects = attrs.field(factory=Rejects)
@@ -89,6 +92,7 @@ class Gathered:
             "broker_default": from_rows(BROKER_DEFAULT, [tuple(self.default.values())] if self.default else []),
             "partition": from_rows(PARTITION, self.partitions),
             "replica_log": from_rows(REPLICA_LOG, self.logs),
+            "log_dir": from_rows(LOG_DIR, [(*key, *volume, None) for key, volume in self.log_dirs.items()]),
             "replica_sample": from_rows(REPLICA_SAMPLE, self.replica_samples),
             "broker_sample": from_rows(BROKER_SAMPLE, self.broker_samples),
             "rejected_rows": self.rejects.table(),

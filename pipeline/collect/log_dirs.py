@@ -41,6 +41,8 @@ def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:
         if row.get("error") is not None:
             raise BadRow(f"broker {broker_id}, {path!r:.200}: {row['error']!r:.200}")
         replicas = a_list(row.get("partitions"), "partitions")
+        if isinstance(path, str):
+            into.log_dirs.setdefault((broker_id, path), (None, None, False))
         each(into.rejects, source, replicas, lambda _, found: replica(broker_id, path, found))
 
     def replica(broker_id: int, path: object, row: Any) -> None:

@@ -25,6 +25,7 @@ from ..stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
+    BalanceDisks,
     Demote,
     Drain,
     FixRacks,
@@ -76,8 +77,8 @@ def plan(
     ignore_racks: bool = False,
 ) -> Frames:
     """Adds `plan` (a row for each snapshot), `plan_move`, `plan_reason` (what is not planned, and why) and `plan_load`;
-    for ReducePartitions also `reduction`. `name`: of the plan, by default that of its command. `choice`: of topics,
-    sizes, brokers and racks."""
+    where brokers have several log directories `plan_log_dir`; for ReducePartitions `reduction`. `name`: of the plan, by
+    default that of its command. `choice`: of topics, sizes, brokers and racks."""
     named = KINDS[type(request)] if name is None else name
     step = steps.planning(request, named, limits or Limits(), choice or Choice(), ignore_racks=ignore_racks)
     return _then(tables, step)
@@ -124,6 +125,13 @@ def balance_leaders(tables: Frames, **options: Any) -> Frames:
 def demote(tables: Frames, brokers: Sequence[int], **options: Any) -> Frames:
     """`plan` of leaders away from these brokers, by the order of replicas alone."""
     return plan(tables, Demote(tuple(brokers)), **options)
+
+
+def balance_disks(
+    tables: Frames, brokers: Sequence[int] = (), *, tolerance: float = TOLERANCE, **options: Any
+) -> Frames:
+    """`plan` of balancing bytes over the log directories within these brokers, by default all: adds `plan_log_dir`."""
+    return plan(tables, BalanceDisks(tuple(brokers), tolerance), **options)
 
 
 def reduce_partitions(tables: Frames, *, bytes_max: int, bps_max: float, **options: Any) -> Frames:

@@ -22,9 +22,11 @@ from ..tables.arrow import Arrow, conform
 from ..tables.declared import (
     BROKER,
     BROKER_LOAD,
+    LOG_DIR,
     OF_PLAN,
     OF_WAVES,
     PARTITION,
+    PLAN_LOG_DIR,
     RACK_LOAD,
     REDUCTION,
     REJECTED_ROWS,
@@ -66,7 +68,7 @@ def validation(age_max_s: float) -> Step:
 
 
 def loading(window_s: int) -> Step:
-    return Step(partial(load, window_s=window_s), (BROKER, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD))
+    return Step(partial(load, window_s=window_s), (BROKER, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR))
 
 
 def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
@@ -85,7 +87,7 @@ def planning(request: Request, name: str, limits: Limits, choice: Choice, *, ign
         except NothingAsked:
             return {}
 
-    return Step(run, (*OF_PLAN, REDUCTION) if isinstance(request, ReducePartitions) else OF_PLAN, _LOADED)
+    return Step(run, (*OF_PLAN, REDUCTION if isinstance(request, ReducePartitions) else PLAN_LOG_DIR), _LOADED)
 
 
 def dividing(settings: WaveSettings) -> Step:

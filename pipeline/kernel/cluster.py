@@ -6,6 +6,7 @@ partition have one size: the largest measured one, since a copy has to transfer 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -25,6 +26,14 @@ MOVING: Final = 1  # it is being reassigned
 NOT_ONLINE: Final = 2  # it is being reduced
 TOPIC_LEFT_OUT: Final = 3  # from here on: the request leaves it out
 SIZE_LEFT_OUT: Final = 4
+
+
+@attrs.frozen
+class Directories:
+    """Those of a broker that take new replicas, by index: the bytes that each holds, and may hold (or NO_LIMIT)."""
+
+    held: tuple[int, ...]
+    most: tuple[int, ...]
 
 
 @attrs.frozen(eq=False)
@@ -53,6 +62,7 @@ class Cluster:
     keeps: Bools  # B, whether it is excluded: it keeps what it has and gets nothing
     min_racks: int = NO_LIMIT  # a partition in so many racks need not be in more
     is_rack_local: bool = False  # a replica stays in its rack where a broker there can take it
+    directories: Mapping[int, Directories] = attrs.field(factory=dict)  # of brokers with several, by index
 
     @property
     def factors(self) -> Ints:

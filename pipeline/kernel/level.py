@@ -71,7 +71,7 @@ def level(
     reasons = _reasons(cluster, work, gives, reached > aim)
     above = live & (share > plain) & (reached > np.floor((1 + tolerance) * plain)) & (reached <= aim)
     reasons += _kept_by_racks(cluster, after, live, above)
-    return Outcome(even_leaders(after, touched, live), tuple(sorted(set(reasons))), bound)
+    return Outcome(even_leaders(after, touched, live), tuple(sorted(set(reasons))), bound, seats.rooms.added)
 
 
 def _shares(cluster: Cluster, live: Bools) -> Floats:

@@ -161,7 +161,7 @@ def _replace(
     touched = np.zeros(len(cluster.size), np.bool_)
     touched[list(rows)] = True
     bound = int((cluster.size * needed)[touched].sum())
-    return Outcome(even_leaders(after, touched, usable), tuple(sorted(reasons)), bound)
+    return Outcome(even_leaders(after, touched, usable), tuple(sorted(reasons)), bound, seats.rooms.added)
 
 
 class _Carried:

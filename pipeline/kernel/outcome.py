@@ -7,7 +7,7 @@ partitions cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -73,11 +73,13 @@ Reason = tuple[int, int, str]
 
 @attrs.frozen(eq=False)
 class Outcome:
-    """A plan in indexes. `replicas`: the rows of all partitions afterwards, at least as wide as before."""
+    """A plan in indexes. `replicas`: the rows of all partitions afterwards, at least as wide as before. `added`: as in
+    `Rooms`."""
 
     replicas: Ints
     reasons: tuple[Reason, ...]
     bytes_bound: int
+    added: Mapping[int, list[tuple[int, int]]] = attrs.field(factory=dict)
 
     def changed(self, cluster: Cluster) -> Ints:
         """The partitions whose row changes, ascending."""

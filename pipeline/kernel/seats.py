@@ -24,6 +24,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from .cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, per_broker, potential_out
+from .directories import Rooms
 
 # Why no broker takes a replica
 NO_BROKER: Final = -1  # each remaining broker in the possible racks holds one already, or there is none
@@ -53,7 +54,7 @@ class Seats:
         self._ceiling = list(ceiling) if ceiling is not None else [NO_LIMIT] * brokers
         self._weights: list[float] = weights.tolist()
         self._counts: list[int] = per_broker(cluster.replicas, np.ones_like(cluster.size), brokers).tolist()
-        self._guess = _guess(cluster) if ceiling is None else 0
+        self._guess = mean_size(cluster) if ceiling is None else 0
         guessed = np.where(cluster.sized, cluster.size, self._guess)
         self._heavy: list[int] = per_broker(cluster.replicas, guessed, brokers).tolist()
         self._fills = [self._fill(broker) for broker in range(brokers)]
@@ -64,6 +65,7 @@ class Seats:
         self.rack: list[int] = cluster.rack.tolist()
         self.racks: list[int] = np.unique(cluster.rack[usable]).tolist()
         self.min_racks, self.is_local = cluster.min_racks, cluster.is_rack_local
+        self.rooms = Rooms(cluster.directories)
         self._heaps: dict[int, list[tuple[_Fill, int]]] = {rack: [] for rack in self.racks}
         kinds: dict[int, set[tuple[float, int]]] = {rack: set() for rack in self.racks}
         for broker in np.nonzero(takes)[0].tolist():
@@ -138,7 +140,7 @@ class Seats:
         if broker in staying:
             return NO_BROKER
         after = self.bytes[broker] + size
-        if after > self._disk_max[broker]:
+        if after > self._disk_max[broker] or not self.rooms.fits(broker, size):
             return NO_DISK
         if self._in[broker] + write_bps > self._in_max[broker]:
             return NO_IN
@@ -149,10 +151,12 @@ class Seats:
     def add(self, broker: int, size: int | None, write_bps: float, sends_bps: float) -> None:
         """The broker has one more replica."""
         self._count(broker, 1, size, write_bps, sends_bps)
+        self.rooms.add(broker, self._weighs(size))
 
     def drop(self, broker: int, size: int | None, write_bps: float, sends_bps: float) -> None:
         """The broker has one replica less. Its entry is too large now, so the heap is rebuilt."""
         self._count(broker, -1, size, -write_bps, -sends_bps)
+        self.rooms.drop(broker)
         if self._usable[broker]:
             heap = self._heaps[self.rack[broker]]
             heap[:] = [(self._fills[other], other) for _, other in heap]
@@ -193,7 +197,7 @@ class Seats:
         return self._heavy[broker] / weight, self._counts[broker] / weight
 
 
-def _guess(cluster: Cluster) -> int:
+def mean_size(cluster: Cluster) -> int:
     """The mean of the known sizes; 0 if none is known."""
     known = cluster.size[cluster.sized]
     return int(known.sum()) // len(known) if len(known) else 0

@@ -22,8 +22,8 @@ except ImportError as error:
 from ..amounts import amount, duration
 from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
 from ..stages.requests import settings_of
-from ..tables.arrow import Arrow
-from ..tables.declared import BROKER, PLAN_LOAD
+from ..tables.arrow import Arrow, empty
+from ..tables.declared import BROKER, LOG_DIR, PLAN_LOAD
 from .page import facts, page, plot, verdict
 from .plan_plots import plots
 from .plan_tables import tables_of
@@ -32,6 +32,7 @@ _DOES: Final[Mapping[str, str]] = {
     "drain": "empties {brokers}",
     "fill-brokers": "levels bytes onto {brokers}",
     "rebalance": "levels {by} over all brokers",
+    "balance-disks": "levels bytes over the directories of each broker",
     "fix-racks": "spreads partitions over racks",
     "set-replication-factor": "gives partitions {factor} replicas",
     "balance-leaders": "evens out preferred leaders without copying",
@@ -64,8 +65,9 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     rejected = tables["rejected_rows"].num_rows if "rejected_rows" in tables else 0
     rows = counted(rejected, "row", ",")
     beside = f" Left out: {rows} of the snapshot, which were rejected." if rejected else ""
-    brokers, loads = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD))
-    notes = "".join(f" Note: {text}." for text in of_plan(said, brokers, loads) + of_waves(waves))
+    tables = {LOG_DIR.name: empty(LOG_DIR), **tables}
+    known = (tables[table.name].to_pylist() for table in (BROKER, PLAN_LOAD, LOG_DIR))
+    notes = "".join(f" Note: {text}." for text in of_plan(said, *known) + of_waves(waves))
     return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{notes}", kind
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from .session import NoSpark, session
 
 if TYPE_CHECKING:
+    from ..functions.planning import balance_disks as balance_disks
     from ..functions.planning import balance_leaders as balance_leaders
     from ..functions.planning import check as check
     from ..functions.planning import compute_load as compute_load
@@ -39,7 +40,18 @@ if TYPE_CHECKING:
     from .verbs import results as results
 
 _FUNCTIONS: Final = (
-    *("balance_leaders", "check", "compute_load", "demote", "drain", "fill_brokers", "fix_racks", "plan", "rebalance"),
+    *(
+        "balance_disks",
+        "balance_leaders",
+        "check",
+        "compute_load",
+        "demote",
+        "drain",
+        "fill_brokers",
+        "fix_racks",
+        "plan",
+        "rebalance",
+    ),
     *("reduce_partitions", "set_replication_factor", "validate", "waves"),
 )
 _LATE: Final = {

@@ -2,6 +2,7 @@
 
 * `plan.json` and the files of `waves/` are input of `kafka-reassign-partitions --reassignment-json-file`; the file of
   `rollback/` with a wave's name undoes that wave, whatever its outcome.
+* Where a broker has several directories, `log_dirs` names that of a new replica.
 * `throttles/` has per wave the rates of brokers and the replica lists of topics, by the names of Kafka's configs.
 * `report.html` is for people. `manifest.json` has size and sha256 of every other file; nothing in them depends on the
   day or the machine.
@@ -17,7 +18,8 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 from ..errors import BadInput
 from ..tables.arrow import Arrow
@@ -26,24 +28,48 @@ from .requests import settings_of
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.html"
+LOG_DIRS: Final = "log_dirs"
+ANY: Final = "any"
+"""The value of `log_dirs` for a directory that Kafka chooses."""
 
 
-def plan_json(moves: Arrow, column: str = "target_replicas") -> bytes:
-    """The moves in the format of Kafka's tools, in the order of the table."""
+Dirs: TypeAlias = Mapping[tuple[str, int, int], str]
+"""The directory of a replica, by topic, partition and broker."""
+
+
+def plan_json(moves: Arrow, column: str = "target_replicas", dirs: Dirs = MappingProxyType({})) -> bytes:
+    """The moves in the format of Kafka's tools, in the order of the table. `dirs`: directories to name; Kafka chooses
+    the others."""
     topics, numbers = moves.column("topic").to_pylist(), moves.column("partition").to_pylist()
     entries = [
-        f'{{"topic":"{topic}","partition":{number},"replicas":[{",".join(map(str, replicas))}]}}'
+        f'{{"topic":"{topic}","partition":{number},"replicas":[{",".join(map(str, replicas))}]'
+        f"{_log_dirs([dirs.get((topic, number, broker)) for broker in replicas]) if dirs else ''}}}"
         for topic, number, replicas in zip(topics, numbers, moves.column(column).to_pylist(), strict=True)
     ]
     return f'{{"version":1,"partitions":[{",".join(entries)}]}}\n'.encode()
 
 
+def _log_dirs(paths: Sequence[str | None]) -> str:
+    """The field of an entry, if a directory is named."""
+    named = [ANY if path is None else path for path in paths]
+    return f',"{LOG_DIRS}":{json.dumps(named, separators=(",", ":"))}' if any(paths) else ""
+
+
+def chosen_dirs(tables: Mapping[str, Arrow], column: str = "log_dir") -> dict[tuple[str, int, int], str]:
+    """The directories that the plan in `tables` chooses; with column `log_dir_before` those that it moves from."""
+    rows = tables["plan_log_dir"].to_pylist() if "plan_log_dir" in tables else []
+    return {(r["topic"], r["partition"], r["broker_id"]): r[column] for r in rows if r[column] is not None}
+
+
 def files(tables: Mapping[str, Arrow], report: str | None = None) -> dict[str, bytes]:
     """Every file of an export by its path, except the manifest. `report`: the page of the plan, if there is one."""
     (said,) = tables["plan"].to_pylist()
-    found = {"plan.json": plan_json(tables["plan_move"]), "summary.json": _dump(_summary(said))}
+    found = {
+        "plan.json": plan_json(tables["plan_move"], dirs=chosen_dirs(tables)),
+        "summary.json": _dump(_summary(said)),
+    }
     if tables["plan_move"].num_rows:
-        found["rollback/plan.json"] = plan_json(tables["plan_move"], "replicas")
+        found["rollback/plan.json"] = plan_json(tables["plan_move"], "replicas", chosen_dirs(tables, "log_dir_before"))
     reasons = tables["plan_reason"].to_pylist()
     if reasons:
         found["reasons.json"] = _dump([{k: v for k, v in row.items() if k != "plan"} for row in reasons])
@@ -64,7 +90,7 @@ def _summary(said: dict[str, Any]) -> dict[str, Any]:
 
 def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
     moves = tables["wave_move"]
-    bounds = _bounds(moves)
+    bounds, dirs = _bounds(moves), chosen_dirs(tables)
     rates: dict[int, list[dict[str, Any]]] = {}
     for row in tables["wave_throttle"].to_pylist():
         rates.setdefault(row["wave"], []).append(row)
@@ -72,7 +98,7 @@ def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
     for wave, (start, count) in bounds.items():
         name = f"wave-{wave:04d}.json"
         part = moves.slice(start, count)
-        yield f"waves/{name}", plan_json(part)
+        yield f"waves/{name}", plan_json(part, dirs=dirs)
         yield f"rollback/{name}", plan_json(part, "replicas")
         throttled = [
             row for row in rates.get(wave, ()) if (row["leader_rate_bps"], row["follower_rate_bps"]) != (None, None)

@@ -23,13 +23,14 @@ import pyarrow.compute as pc
 
 from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
 from ..kernel.resources import stepped
-from ..tables.arrow import Arrow, conform, from_columns
+from ..tables.arrow import Arrow, conform, empty, from_columns
 from ..tables.declared import (
     BROKER,
     BROKER_LOAD,
     MEASURED,
     RACK_LOAD,
     REPLICA_LOAD,
+    REPLICA_LOG,
     SIZE_ONLY,
     SPLIT,
 )
@@ -46,6 +47,7 @@ from .arrays import (
     to_cluster,
     topic_codes,
 )
+from .log_dirs import with_reported, with_sizes
 
 WINDOW_S: Final = 300
 _BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
@@ -86,8 +88,14 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
     )
     cluster = to_cluster(broker, partition, found, limits=Limits(), ignore_racks=True)
     measured = _with_capacity(broker, tables.get("broker_sample"), cluster)
+    capable = conform(BROKER, defaulted(measured, tables.get("broker_default")), "broker")
+    dirs = {}
+    if "log_dir" in tables:
+        dirs["log_dir"] = with_sizes(tables["log_dir"], tables.get("replica_log", empty(REPLICA_LOG)))
+        capable = with_reported(capable, dirs["log_dir"])
     return {
-        "broker": conform(BROKER, defaulted(measured, tables.get("broker_default")), "broker"),
+        "broker": capable,
+        **dirs,
         "replica_load": found,
         **_sums(cluster, broker, rates),
     }

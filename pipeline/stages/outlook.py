@@ -10,7 +10,7 @@ from ..tables.declared import BROKER
 from .apply import apply
 from .arrays import Limits
 from .check import check
-from .requests import settings_of
+from .requests import KINDS, BalanceDisks, settings_of
 from .waves import with_targets
 
 AFTER: Final = "violation_after"
@@ -26,7 +26,8 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     left_out = any(settings[name] for name in ("topics", "exclude_topics", "min_size", "max_size"))
     factor = None if left_out else settings.get("factor")
     broker = _with_racks(with_targets(tables), settings)
-    after = apply(tables["partition"], tables["plan_move"])
+    within = said["kind"] == KINDS[BalanceDisks]  # no row changes
+    after = tables["partition"] if within else apply(tables["partition"], tables["plan_move"])
     found = {
         name: check(
             {**tables, "broker": broker, "partition": partition},

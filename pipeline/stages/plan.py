@@ -11,7 +11,7 @@ The kernel decides; this module turns indexes into names. The same tables and re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -23,7 +23,7 @@ from ..kernel import balance, demotion, leaders, level, moves, reduction
 from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, max_to_mean
 from ..kernel.goals import Goals, exceeded
 from ..kernel.moves import Told, quiet
-from ..kernel.outcome import Outcome, added
+from ..kernel.outcome import Outcome, Reason, added
 from ..kernel.resources import BYTES, IN, LEADERS, OUT, REPLICAS, capacities, loads, proportional, usage
 from ..tables.arrow import Arrow, empty, from_columns, from_rows
 from ..tables.declared import (
@@ -31,16 +31,20 @@ from ..tables.declared import (
     BROKER,
     PLAN,
     PLAN_LOAD,
+    PLAN_LOG_DIR,
     PLAN_MOVE,
     PLAN_REASON,
     REDUCTION,
+    REPLICA_LOG,
 )
 from .arrays import Limits, defaulted, lagging, leaving, to_cluster
 from .choice import Choice, applied, named_brokers
+from .disks import Balanced, Placed, balanced, directories, new_places, several
 from .requests import (
     KINDS,
     LEVELS,
     Add,
+    BalanceDisks,
     Demote,
     Drain,
     FixRacks,
@@ -97,6 +101,8 @@ def plan(
     broker = with_added(tables, request)
     load = tables["replica_load"]
     cluster = to_cluster(broker, tables["partition"], load, limits=chosen, ignore_racks=ignore_racks)
+    disks = several(tables.get("log_dir"), cluster.brokers)
+    cluster = attrs.evolve(cluster, directories=directories(disks, chosen))
     draining = leaving(broker, cluster.brokers)
     going = _going(cluster, request, draining)
     settings = _settings(request, wanted, chosen, ignore_racks=ignore_racks)
@@ -108,8 +114,16 @@ def plan(
         return _reduction(scene, request, load, named)
     if isinstance(request, Undo):
         return _tables(scene, undo(cluster, tables["plan_move"], request, scene.usable), named)
-    ids = frozenset(cluster.brokers[going].tolist())
-    found = _tables(scene, _decide(scene, request), named)
+    if isinstance(request, BalanceDisks):
+        among = named_brokers(cluster, request.brokers) if request.brokers else cluster.alive
+        among = among & cluster.alive & ~cluster.keeps
+        disks = {broker: rows for broker, rows in disks.items() if among[broker]}
+        logs = tables.get("replica_log", empty(REPLICA_LOG))
+        if not disks or not logs.num_rows:
+            raise NothingAsked("balance-disks: none of the brokers has several log directories in the snapshot")
+        return _disk_moves(scene, balanced(cluster, logs, disks, chosen, request.tolerance), named)
+    ids, outcome = frozenset(cluster.brokers[going].tolist()), _decide(scene, request)
+    found = _tables(scene, outcome, named) | _places(cluster, name, new_places(cluster, outcome, disks))
     return with_unplanned(found, tables.get("rejected_rows"), request, ids, wanted)
 
 
@@ -218,24 +232,13 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
     cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, outcome.replicas)
     changed = outcome.changed(cluster)
     copies = added(cluster.replicas[changed], outcome.replicas[changed])
-    size, number = cluster.size[changed], cluster.number[changed]
+    size = cluster.size[changed]
     unsized = (copies > 0) & ~cluster.sized[changed]
     is_known = not unsized.any() or ((copies > 0) & ~unsized).any()
+    copied = pa.array(size * copies, pa.int64(), mask=unsized)
     found = {
-        "plan_move": from_columns(
-            PLAN_MOVE,
-            {
-                "plan": _said(name, len(changed)),
-                "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[changed])),
-                "partition": number,
-                "replicas": as_lists(cluster.replicas[changed], cluster.brokers),
-                "target_replicas": as_lists(outcome.replicas[changed], cluster.brokers),
-                "leader": ids_of(cluster.leader[changed], cluster.brokers),
-                "bytes": pa.array(size * copies, pa.int64(), mask=unsized),
-                "write_bps": pa.array(cluster.write_bps[changed], pa.float64(), mask=~cluster.rated[changed]),
-            },
-        ),
-        "plan_reason": _reasons(cluster, outcome, name),
+        "plan_move": _moves(cluster, name, changed, outcome.replicas, copied),
+        "plan_reason": _reasons(cluster, outcome.reasons, name),
         "plan_load": _loads(cluster, used, name),
     }
     row = {
@@ -249,6 +252,59 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
     }
     row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
     return {"plan": _plan_row(cluster, named, row), **found}
+
+
+def _moves(cluster: Cluster, name: str, changed: Ints, after: Ints, copied: Any) -> Arrow:
+    return from_columns(
+        PLAN_MOVE,
+        {
+            "plan": _said(name, len(changed)),
+            "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[changed])),
+            "partition": cluster.number[changed],
+            "replicas": as_lists(cluster.replicas[changed], cluster.brokers),
+            "target_replicas": as_lists(after[changed], cluster.brokers),
+            "leader": ids_of(cluster.leader[changed], cluster.brokers),
+            "bytes": copied,
+            "write_bps": pa.array(cluster.write_bps[changed], pa.float64(), mask=~cluster.rated[changed]),
+        },
+    )
+
+
+def _disk_moves(scene: _Scene, found: Balanced, named: _Named) -> dict[str, Arrow]:
+    """The tables of a plan that moves replicas within brokers only."""
+    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, scene.cluster.replicas)
+    changed, at = np.unique([placed.partition for placed in found.placed], return_inverse=True)
+    copied = np.zeros(len(changed), np.int64)
+    np.add.at(copied, at, np.array([placed.size for placed in found.placed], np.int64))
+    row = {
+        "partitions_changed": len(changed),
+        "replicas_copied": len(found.placed),
+        "bytes_copied": int(copied.sum()),
+        "bytes_bound": found.bytes_bound,
+        "copied_unsized": 0,
+        "rejected": len(found.reasons),
+        **_imbalance(scene, used),
+        "size_max_mean_before": round(found.before, 6),
+        "size_max_mean_after": round(found.after, 6),
+    }
+    row["complete"] = not found.reasons and _is_level(row, named.settings)
+    return {
+        "plan": _plan_row(cluster, named, row),
+        "plan_move": _moves(cluster, name, changed.astype(np.int64), cluster.replicas, copied),
+        "plan_reason": _reasons(cluster, found.reasons, name),
+        "plan_load": _loads(cluster, used, name),
+        **_places(cluster, name, found.placed),
+    }
+
+
+def _places(cluster: Cluster, name: str, placed: Iterable[Placed]) -> dict[str, Arrow]:
+    """The table `plan_log_dir`, if the plan chooses directories."""
+    rows = [
+        (name, cluster.topics[cluster.topic[one.partition]], int(cluster.number[one.partition]),
+         int(cluster.brokers[one.broker]), one.before, one.after)
+        for one in placed
+    ]  # fmt: skip
+    return {PLAN_LOG_DIR.name: from_rows(PLAN_LOG_DIR, rows)} if rows else {}
 
 
 def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
@@ -276,10 +332,10 @@ def _imbalance(scene: _Scene, used: _Used) -> dict[str, float | None]:
     return found
 
 
-def _reasons(cluster: Cluster, outcome: Outcome, name: str) -> Arrow:
-    if not outcome.reasons:
+def _reasons(cluster: Cluster, reasons: Sequence[Reason], name: str) -> Arrow:
+    if not reasons:
         return empty(PLAN_REASON)
-    partition, broker, reason = zip(*outcome.reasons, strict=True)
+    partition, broker, reason = zip(*reasons, strict=True)
     at = np.array(partition, np.int64)
     brokers = np.array(broker, np.int64)
     return from_columns(

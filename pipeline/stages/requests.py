@@ -59,6 +59,17 @@ class Rebalance:
 
 
 @attrs.frozen
+class BalanceDisks:
+    """Level the bytes of the directories within each of these brokers; if none is named, within all."""
+
+    brokers: tuple[int, ...] = ()
+    tolerance: float = TOLERANCE
+
+    def __attrs_post_init__(self) -> None:
+        _check_level(self.tolerance, None)
+
+
+@attrs.frozen
 class FixRacks:
     """Every partition in as many racks as possible."""
 
@@ -115,6 +126,7 @@ KINDS: Final[Mapping[type, str]] = {
     Drain: "drain",
     Add: "fill-brokers",
     Rebalance: "rebalance",
+    BalanceDisks: "balance-disks",
     FixRacks: "fix-racks",
     SetFactor: "set-replication-factor",
     Leaders: "balance-leaders",
@@ -123,10 +135,15 @@ KINDS: Final[Mapping[type, str]] = {
     ReducePartitions: "reduce-partitions",
 }
 
-LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
+LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance], KINDS[BalanceDisks]})
 """The kinds that level bytes, which is impossible if sizes are unknown."""
 
-Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | Demote | Undo | ReducePartitions
+RUNS_DISKS: Final = "kafka-reassign-partitions runs the plan.json of its export"
+"""How a plan of `BalanceDisks` is run."""
+
+Request: TypeAlias = (
+    Drain | Add | Rebalance | BalanceDisks | FixRacks | SetFactor | Leaders | Demote | Undo | ReducePartitions
+)
 
 
 def settings_of(said: Mapping[str, Any]) -> dict[str, Any]:

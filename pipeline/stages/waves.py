@@ -1,7 +1,8 @@
 """A plan -> its waves, with rates that the brokers can sustain, the time of each wave, and what fits into no wave.
 
 * Rates: `throttle_bps` for every broker, or from head-room: the usable share of a broker's network, minus its present
-  load. A broker without a known capacity is not throttled.
+  load. A broker without a known capacity is not throttled. With `disk_rate_bps` no broker receives more than its disk
+  can write besides the present load; one with several directories counts as one disk, as all copies may go to one.
 * Time: with rate r, bytes B and writes w per broker and direction, t = B / (r - w). `eta_s` is that of the slowest
   broker. `eta_low_s`: without writes meanwhile. `eta_high_s`: the slowest sender's and the slowest receiver's time
   together, since every running copy waits for one of its two brokers.
@@ -42,6 +43,7 @@ from .arrays import (
     to_cluster,
     topic_codes,
 )
+from .requests import KINDS, RUNS_DISKS, BalanceDisks
 from .snapshots import check_digest, digest
 
 _Row = tuple[Any, ...]
@@ -51,27 +53,30 @@ _Row = tuple[Any, ...]
 class WaveSettings:
     """`per_broker`: copies that a broker may send, and receive, at once. `one_at_a_time`: one new replica of a
     partition at a time. `disk_ceiling`: the share of a disk that may be filled while a wave runs. `throttle_bps`: for
-    every broker, None = from head-room."""
+    every broker, None = from head-room. `disk_rate_bps`: what the disk of a broker can write, None = no limit."""
 
     per_broker: int = 20
     one_at_a_time: bool = False
     disk_ceiling: float = 0.95
     network_share: float = 0.8
     throttle_bps: float | None = None
+    disk_rate_bps: float | None = None
 
     def __attrs_post_init__(self) -> None:
         Limits(self.disk_ceiling, self.network_share)
         if self.per_broker < 1:
             raise BadInput(f"moves per broker: expected 1 or more, got {self.per_broker}")
-        if self.throttle_bps is not None and not 1 <= self.throttle_bps < float("inf"):
-            raise BadInput(f"throttle: expected 1 byte/s or more, got {self.throttle_bps}")
+        for name, rate in (("throttle", self.throttle_bps), ("disk rate", self.disk_rate_bps)):
+            if rate is not None and not 1 <= rate < float("inf"):
+                raise BadInput(f"{name}: expected 1 byte/s or more, got {rate}")
 
 
 def waves(
     tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
 ) -> dict[str, Arrow]:
     """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` for moves that are in no
-    wave. Raises BadInput if the plan was made from another snapshot."""
+    wave. Raises BadInput if the plan was made from another snapshot, or moves replicas within brokers only."""
+    _check_kind(tables.get("plan"))
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables["replica_load"]
     broker = with_targets(tables)
@@ -81,7 +86,7 @@ def waves(
     room = _room(cluster, tables.get("broker_load"), settings)
     steps = _steps(cluster, tables, settings)
     found, refused = coloured(steps, room, cluster.alive, k=settings.per_broker)
-    timed = [_Timed(cluster, room, wave) for wave in found]
+    timed = [_Timed(cluster, room, wave, settings.disk_rate_bps is not None) for wave in found]
     peaks = _peaks(cluster, found, broker)
     numbered = list(enumerate(zip(timed, peaks, strict=True), 1))
     rates = [(name, i, *row) for i, (wave, _) in numbered for row in wave.rates()]
@@ -92,6 +97,11 @@ def waves(
         "wave_throttle": from_rows(WAVE_THROTTLE, rates),
         "wave_reason": from_rows(WAVE_REASON, why),
     }
+
+
+def _check_kind(plan: Arrow | None) -> None:
+    if plan is not None and plan["kind"].to_pylist() == [KINDS[BalanceDisks]]:
+        raise BadInput(f"plan {plan['plan'][0]} moves replicas within brokers only, and has no waves: {RUNS_DISKS}")
 
 
 def with_targets(tables: Mapping[str, Arrow]) -> Arrow:
@@ -109,15 +119,17 @@ def _with_targets(broker: Arrow, moves: Arrow) -> Arrow:
 def _room(cluster: Cluster, load: Arrow | None, settings: WaveSettings) -> Room:
     brokers = len(cluster.brokers)
     held = per_broker(cluster.replicas, cluster.size, brokers)
-    if settings.throttle_bps is not None:
-        rate = np.full(brokers, float(settings.throttle_bps))
-        return Room(held, cluster.disk_max, rate, rate)
     used: dict[str, Floats] = {"in_bps": np.zeros(brokers), "out_bps": np.zeros(brokers)}
     if load is not None:
         at = indexed(numbers(load.column("broker_id")), cluster.brokers)
         for column, values in used.items():
             values[at[at != NOBODY]] = amounts(load.column(column))[at != NOBODY]
-    send, receive = cluster.out_max - used["out_bps"], cluster.in_max - used["in_bps"]
+    if settings.throttle_bps is None:
+        send, receive = cluster.out_max - used["out_bps"], cluster.in_max - used["in_bps"]
+    else:
+        send = receive = np.full(brokers, float(settings.throttle_bps))
+    if settings.disk_rate_bps is not None:
+        receive = np.minimum(receive, settings.disk_rate_bps - used["in_bps"])
     return Room(held, cluster.disk_max, np.floor(np.maximum(send, 0)), np.floor(np.maximum(receive, 0)))
 
 
@@ -150,11 +162,13 @@ def _steps(cluster: Cluster, tables: Mapping[str, Arrow], settings: WaveSettings
 
 @attrs.define
 class _Timed:
-    """The copies of a wave by broker, their rates and times."""
+    """The copies of a wave by broker, their rates and times. `by_disks`: disks limit the receivers, so a time is known
+    even if no network limits a sender."""
 
     cluster: Cluster
     room: Room
     steps: list[Step]
+    by_disks: bool
     counts: dict[int, list[int]] = attrs.field(factory=dict)  # sends, receives, bytes sent, bytes received
     written: dict[int, list[float]] = attrs.field(factory=dict)  # to what is sent, to what is received
 
@@ -193,6 +207,8 @@ class _Timed:
             for side in (0, 1):
                 rate = self._rate(broker, side)
                 if not counts[side]:
+                    continue
+                if rate == float("inf") and side == 0 and self.by_disks:
                     continue
                 if rate == float("inf"):
                     return None, None, None

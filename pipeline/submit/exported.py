@@ -18,11 +18,13 @@ import attrs
 from ...controller.codec import legacy
 from ...controller.codec.text import BadValue
 from ...controller.model import numerals
+from ...controller.model.legacy import LegacyEntry
 from ...controller.model.throttle_configs import RATES
 from ...controller.model.values import Replicas
 from ...stores.reading import parse_json
 from ..errors import BadInput
-from ..stages.export import MANIFEST, verify
+from ..stages.export import ANY, LOG_DIRS, MANIFEST, verify
+from ..stages.requests import KINDS, RUNS_DISKS, BalanceDisks
 from ..windows import Window, window
 
 _WAVE: Final = re.compile(r"waves/wave-([0-9]{4,9})\.json")
@@ -31,13 +33,15 @@ _LEADER, _FOLLOWER = RATES["replication"]
 
 @attrs.frozen
 class Move:
-    """One partition of a wave. `later`: the targets of later waves, which also count as done."""
+    """One partition of a wave. `later`: the targets of later waves, which also count as done. `log_dirs`: the directory
+    of each new replica that the plan chooses, by broker."""
 
     topic: str
     partition: int
     before: Replicas
     after: Replicas
     later: frozenset[Replicas] = frozenset()
+    log_dirs: tuple[tuple[int, str], ...] = ()
 
     @property
     def name(self) -> tuple[str, int]:
@@ -117,7 +121,8 @@ def read_export(folder: Path) -> Exported:
     data = (folder / MANIFEST).read_bytes()
     manifest = json.loads(data)
     if "waves.json" not in manifest["files"]:
-        raise BadInput(f"{folder}: the plan was exported without waves; kedge plan waves makes them")
+        makes = RUNS_DISKS if manifest.get("kind") == KINDS[BalanceDisks] else "kedge plan waves makes them"
+        raise BadInput(f"{folder}: the plan was exported without waves; {makes}")
     try:
         waves = tuple(_waves(folder, manifest["files"]))
         plan, cluster = str(manifest["plan"]), str(manifest["cluster"])
@@ -137,19 +142,25 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
         after, before = (_entries(folder / f"{kind}/{name}") for kind in ("waves", "rollback"))
         if after.keys() != before.keys():
             raise ValueError(f"rollback/{name} names other partitions than {path}")
-        moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
+        moves = tuple(Move(*tp, before[tp].target, e.target, log_dirs=_log_dirs(e)) for tp, e in after.items())
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
         expected = (said[number][name] for name in ("eta_s", "eta_low_s", "eta_high_s"))
         size = said[number]["bytes"]
         yield Wave(number, moves, rates, size, *expected)
 
 
-def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
+def _entries(file: Path) -> dict[tuple[str, int], LegacyEntry]:
     found = legacy.decode(file.read_bytes()).entries
-    named = {entry.name: entry.target for entry in found}
+    named = {entry.name: entry for entry in found}
     if len(named) != len(found):
         raise ValueError(f"{file.name} names a partition twice")
     return named
+
+
+def _log_dirs(entry: LegacyEntry) -> tuple[tuple[int, str], ...]:
+    paths = (entry.extra or {}).get(LOG_DIRS, ())
+    named = zip(entry.target, paths, strict=True) if isinstance(paths, list) else ()
+    return tuple((broker, str(path)) for broker, path in named if path != ANY)
 
 
 def _rates(file: Path) -> dict[int, Rate]:

@@ -60,6 +60,17 @@ REPLICA_LOG: Final = Table(
     about="A log on a disk. `broker_id` null: of any broker, as in the metrics of kafka-kit; `is_future`: of a move "
     "between directories.",
 )
+LOG_DIR: Final = Table(
+    "log_dir",
+    "broker_id int, log_dir string, total_bytes long?, usable_bytes long?, is_cordoned boolean, size_bytes long?",
+    order="broker_id, log_dir",
+    defaults={"is_cordoned": False},
+    about="A log directory of a broker. Total and usable bytes are of its volume, null if the broker does not report "
+    "them (KIP-827). No new replica is created in a cordoned one (KIP-1066). `size_bytes` is of its replicas, null "
+    "until loads are computed.",
+)
+LOG_DIR_VALID: Final = LOG_DIR.valid()
+VALID: Final = (BROKER_VALID, PARTITION_VALID, LOG_DIR_VALID)
 REPLICA_SAMPLE: Final = Table(
     "replica_sample",
     "ts timestamp, broker_id int?, topic string, partition int?, in_bps double?, out_bps double?, "
@@ -135,6 +146,13 @@ PLAN_MOVE: Final = Table(
     order="plan, topic, partition",
     about="A partition that changes. `bytes`: copied in all.",
 )
+PLAN_LOG_DIR: Final = Table(
+    "plan_log_dir",
+    "plan string, topic string, partition int, broker_id int, log_dir_before string?, log_dir string",
+    order="plan, topic, partition, broker_id",
+    about="The directory of a new replica on a broker with several, and of one that moves within its broker, from "
+    "`log_dir_before`.",
+)
 _REASON: Final = "plan string, topic string, partition int?, broker_id int?, reason string"
 _REASON_ORDER: Final = "plan, topic, partition, broker_id"
 PLAN_REASON: Final = Table("plan_reason", _REASON, _REASON_ORDER, about="Why a part of the request is not in the plan.")
@@ -182,7 +200,7 @@ RUN: Final = Table(
 )
 
 SNAPSHOT: Final = (BROKER, PARTITION, REPLICA_LOAD)
-SAMPLES: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE)
+SAMPLES: Final = (REPLICA_LOG, LOG_DIR, REPLICA_SAMPLE, BROKER_SAMPLE)
 OF_PLAN: Final = (
     PLAN,
     PLAN_MOVE,

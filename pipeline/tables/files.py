@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from ..errors import BadInput, NotFound
 from .arrow import Arrow, conform
-from .declared import BROKER_VALID, PARTITION_VALID, SNAPSHOT_TIME
+from .declared import SNAPSHOT_TIME, VALID
 from .location import Location, location
 from .schema import Table
 
@@ -202,7 +202,7 @@ class Wanted:
     @property
     def tables(self) -> tuple[Table, ...]:
         """Those of which the first that is there is read."""
-        valid = [] if self.raw else [one for one in (BROKER_VALID, PARTITION_VALID) if one.key == self.table.name]
+        valid = [] if self.raw else [one for one in VALID if one.key == self.table.name]
         return (*valid, self.table)
 
 

@@ -12,6 +12,7 @@ from .arrow import Arrow
 from .declared import (
     BROKER,
     BROKER_DEFAULT,
+    LOG_DIR,
     OF_PLAN,
     OF_WAVES,
     PARTITION,
@@ -20,11 +21,12 @@ from .declared import (
     REDUCTION,
     SAMPLES,
     TABLES,
+    VALID,
 )
 from .files import Place
 from .schema import Table
 
-COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *SAMPLES)
+COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, LOG_DIR, *SAMPLES)
 COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
 _ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
 """Tables that say that something exists are written after what they stand for."""
@@ -61,7 +63,7 @@ def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
         if PLAN.name in table.names:
             for plan in plans:
                 place.write(table, rows.filter(pc.equal(rows["plan"], plan)), plan)
-        elif is_valid and table in (BROKER, PARTITION):
+        elif is_valid and table.valid() in VALID:
             place.write(table.valid(), rows)
         elif not is_valid or table not in COLLECTED:
             place.write(table, rows)

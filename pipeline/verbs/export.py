@@ -11,7 +11,16 @@ from ...controller.model.plural import counted
 from ..amounts import amount
 from ..stages.export import export, files
 from ..stages.snapshots import check_same
-from ..tables.declared import BROKER_DEFAULT, OF_PLAN, OF_WAVES, REDUCTION, REJECTED_ROWS, SNAPSHOT
+from ..tables.declared import (
+    BROKER_DEFAULT,
+    LOG_DIR,
+    OF_PLAN,
+    OF_WAVES,
+    PLAN_LOG_DIR,
+    REDUCTION,
+    REJECTED_ROWS,
+    SNAPSHOT,
+)
 from ..tables.files import Place, Wanted, wanted
 from .page import page_of
 from .verb import Said, Tables, Told
@@ -35,8 +44,8 @@ class Export:
     @property
     def wanted(self) -> Sequence[Wanted]:
         of_plan = wanted(*OF_PLAN, part=self.name)
-        of_waves = wanted(REDUCTION, *OF_WAVES, part=self.name, optional=True)
-        return *of_plan, *of_waves, *wanted(REJECTED_ROWS, BROKER_DEFAULT, optional=True), *wanted(*SNAPSHOT)
+        of_waves = wanted(REDUCTION, PLAN_LOG_DIR, *OF_WAVES, part=self.name, optional=True)
+        return *of_plan, *of_waves, *wanted(REJECTED_ROWS, BROKER_DEFAULT, LOG_DIR, optional=True), *wanted(*SNAPSHOT)
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Raises BadInput if the snapshot was collected again after the plan was made, or the folder holds something

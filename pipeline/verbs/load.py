@@ -15,7 +15,7 @@ import attrs
 
 from ...controller.model.plural import counted
 from ..amounts import amount
-from ..cautions import of_capacities
+from ..cautions import of_capacities, of_log_dirs
 from ..stages.load import WINDOW_S, averaged, load
 from ..stages.validate import AGE_MAX_S, of_sources, validate
 from ..tables.arrow import Arrow, empty, from_rows
@@ -25,6 +25,8 @@ from ..tables.declared import (
     BROKER_LOAD,
     BROKER_SAMPLE,
     BROKER_VALID,
+    LOG_DIR,
+    LOG_DIR_VALID,
     PARTITION,
     PARTITION_VALID,
     RACK_LOAD,
@@ -64,6 +66,7 @@ class Load:
         if "rejected_rows" in given:
             given = {**given, "rejected_rows": of_sources(given["rejected_rows"])}
         found = validate(given, age_max_s=self.age_max_s)
+        found |= {name: given[name] for name in (LOG_DIR.name,) if name in given}
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             self._write(place, given, found)
@@ -78,7 +81,7 @@ class Load:
             "averaged": averaged(found),
             "consistent": self.consistent,
             "rejected_rows": reasons,
-            "notes": [*self.notes, *of_capacities(found["broker"].to_pylist())],
+            "notes": [*self.notes, *_of_disks(found)],
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
@@ -91,8 +94,16 @@ class Load:
             for name in sorted(given.keys() - {"rejected_rows"}, key=lambda name: name == "partition"):
                 place.write(TABLES[name], given[name])
             place.write(SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(self.taken_at,)]))
-        for table in (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, BROKER_VALID, PARTITION_VALID):
-            place.write(table, found[table.key])
+        made = (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR_VALID, BROKER_VALID, PARTITION_VALID)
+        for table in made:
+            if table.key in found:
+                place.write(table, found[table.key])
+
+
+def _of_disks(found: Tables) -> list[str]:
+    brokers = found["broker"].to_pylist()
+    log_dirs = found["log_dir"].to_pylist() if "log_dir" in found else []
+    return of_capacities(brokers) + of_log_dirs(brokers, log_dirs)
 
 
 def _slowest(samples: Arrow) -> dict[str, float]:

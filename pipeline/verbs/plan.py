@@ -16,19 +16,22 @@ from ..cautions import copied_words, of_drain, of_plan, ratio_words
 from ..errors import BadInput, NotFound
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
-from ..stages.export import plan_json
+from ..stages.export import chosen_dirs, plan_json
 from ..stages.plan import plan, with_added
-from ..stages.requests import KINDS, Drain, Request, Undo, settings_of
+from ..stages.requests import KINDS, BalanceDisks, Drain, Request, Undo, settings_of
 from ..tables.arrow import Arrow
 from ..tables.declared import (
     BROKER_DEFAULT,
     DRAINING,
+    LOG_DIR,
     OF_WAVES,
     PARTITION,
     PLAN,
+    PLAN_LOG_DIR,
     PLAN_MOVE,
     REDUCTION,
     REJECTED_ROWS,
+    REPLICA_LOG,
     SNAPSHOT,
     TABLES,
 )
@@ -59,7 +62,9 @@ class Plan:
     @property
     def wanted(self) -> Sequence[Wanted]:
         """As `Verb`."""
-        return *wanted(*SNAPSHOT), *wanted(BROKER_DEFAULT, REJECTED_ROWS, optional=True)
+        more = [BROKER_DEFAULT, REJECTED_ROWS, LOG_DIR]
+        more += [REPLICA_LOG] if isinstance(self.request, BalanceDisks) else []
+        return *wanted(*SNAPSHOT), *wanted(*more, optional=True)
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a part of the request is not in the plan."""
@@ -76,7 +81,7 @@ class Plan:
         if not self.dry_run:
             self._write(place, found)
             if self.plans is not None:
-                self.plans.write(place, plan_json(found["plan_move"]))
+                self.plans.write(place, plan_json(found["plan_move"], dirs=chosen_dirs(found)))
             if self.pages is not None:
                 from .page import page_of  # noqa: PLC0415 - needed for pages only
 
@@ -84,27 +89,29 @@ class Plan:
         return self._say(place, given, found)
 
     def _write(self, place: Place, found: Tables) -> None:
-        for table in (PLAN, *OF_WAVES[::-1], REDUCTION):
+        for table in (PLAN, *OF_WAVES[::-1], REDUCTION, PLAN_LOG_DIR):
             place.remove(table, self.name)
         for name in sorted(found, key=lambda name: name == "plan"):
             place.write(TABLES[name], found[name], self.name)
 
     def _say(self, place: Place, given: Tables, found: Tables) -> Said:
-        row, lines = describe(place, found, with_added(given, self.request).to_pylist())
+        log_dirs = given[LOG_DIR.name].to_pylist() if LOG_DIR.name in given else []
+        row, lines = describe(place, found, with_added(given, self.request).to_pylist(), log_dirs)
         if self.dry_run:
             lines[0] = (lines[0][0], f"{lines[0][1]}, not written")
         return Said({**row, "written": not self.dry_run}, lines, 0 if row["complete"] else 1)
 
 
 def describe(
-    place: Place, found: Tables, brokers: list[dict[str, Any]]
+    place: Place, found: Tables, brokers: list[dict[str, Any]], log_dirs: list[dict[str, Any]]
 ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """A plan as a JSON object and as lines. `found`: its tables; `brokers`: with those that it adds."""
+    """A plan as a JSON object and as lines. `found`: its tables; `brokers`: with those that it adds; `log_dirs`: of the
+    snapshot, which may have none."""
     (row,) = found["plan"].to_pylist()
     settings = settings_of(row)
     reasons = reason_counts(found["plan_reason"].column("reason").to_pylist())
     reductions = found["reduction"].to_pylist() if "reduction" in found else []
-    notes = of_plan(row, brokers, found["plan_load"].to_pylist())
+    notes = of_plan(row, brokers, found["plan_load"].to_pylist(), log_dirs)
     warnings = _warnings(row["kind"], settings, brokers)
     more = {"settings": settings, "reasons": reasons, "reductions": reductions, "notes": notes, "warnings": warnings}
     lines = _rows(row, place) + _reductions(reductions) + reason_rows("refused", "move", reasons)
@@ -134,11 +141,13 @@ def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]
 _TIMES: Final = "{} at most {{:.4f}} times the mean before, {{:.4f}} times after"
 _WAYS: Final = (("network-in", "network_in", "a broker gets"), ("network-out", "network_out", "a broker sends"))
 _MOST: Final = (("bytes", "size", "a broker holds"), ("leaders", "leaders", "a broker leads"))
+_WITHIN: Final = "a directory holds at most {:.4f} times the mean of its broker before, {:.4f} times after"
 
 
 def _rows(row: dict[str, Any], place: Place) -> list[tuple[str, str]]:
     count, replicas = row["partitions_changed"], counted(row["replicas_copied"], "replica")
-    copied = f"{replicas} {'is' if row['replicas_copied'] == 1 else 'are'} copied"
+    within = row["kind"] == KINDS[BalanceDisks]
+    copied = f"{replicas} {'is' if row['replicas_copied'] == 1 else 'are'} copied{' within brokers' * within}"
     networks = [way for way in _WAYS if row[f"{way[1]}_max_mean_before"]]
     changed = f"{counted(count, 'partition')} {'changes' if count == 1 else 'change'}, {copied}"
     return [
@@ -148,7 +157,11 @@ def _rows(row: dict[str, Any], place: Place) -> list[tuple[str, str]]:
         *(
             (
                 f"most {what}",
-                ratio_words(row[f"{of}_max_mean_before"], row[f"{of}_max_mean_after"], _TIMES.format(does)),
+                ratio_words(
+                    row[f"{of}_max_mean_before"],
+                    row[f"{of}_max_mean_after"],
+                    _WITHIN if within and of == "size" else _TIMES.format(does),
+                ),
             )
             for what, of, does in (*_MOST, *networks)
         ),

@@ -10,7 +10,17 @@ import pyarrow as pa
 
 from ..stages.waves import with_targets
 from ..tables.arrow import empty
-from ..tables.declared import BROKER, BROKER_DEFAULT, OF_PLAN, OF_WAVES, REDUCTION, WAVE, WAVE_MOVE, WAVE_REASON
+from ..tables.declared import (
+    BROKER,
+    BROKER_DEFAULT,
+    LOG_DIR,
+    OF_PLAN,
+    OF_WAVES,
+    REDUCTION,
+    WAVE,
+    WAVE_MOVE,
+    WAVE_REASON,
+)
 from ..tables.files import Place, Wanted, wanted
 from .plan import describe
 from .verb import Said, Tables, Told
@@ -31,12 +41,18 @@ class Show:
     @property
     def wanted(self) -> Sequence[Wanted]:
         of_waves = wanted(REDUCTION, *OF_WAVES, part=self.name, optional=True)
-        return *wanted(*OF_PLAN, part=self.name), *of_waves, *wanted(BROKER), *wanted(BROKER_DEFAULT, optional=True)
+        return (
+            *wanted(*OF_PLAN, part=self.name),
+            *of_waves,
+            *wanted(BROKER),
+            *wanted(BROKER_DEFAULT, LOG_DIR, optional=True),
+        )
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """`more`: the number of rows that are left out of each list."""
         given = {**{table.name: empty(table) for table in (WAVE, WAVE_MOVE, WAVE_REASON)}, **given}
-        row, lines = describe(place, given, with_targets(given).to_pylist())
+        log_dirs = given["log_dir"].to_pylist() if "log_dir" in given else []
+        row, lines = describe(place, given, with_targets(given).to_pylist(), log_dirs)
         tables = {
             "moves": given["plan_move"].sort_by(_LARGEST),
             "refused": pa.concat_tables([given["plan_reason"], given["wave_reason"]]),

@@ -75,6 +75,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
         "snapshot  1 of east",
         "holds     4 brokers, 6 partitions, 1.2 KiB",
         "rates     not known for 6 partitions",
+        "note      no disk capacity is known, neither from brokers nor from files: no limit of disks applies",
     ]
     assert "not written" in run("drain", tables, "--brokers", "1", "--dry-run").stdout
     assert run("drain", tables, "--brokers", "1").exit_code == 0

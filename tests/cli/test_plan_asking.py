@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from click.testing import Result
 
 from kedge import LogReport, NewTopic, TopicPartition
+from kedge.controller.wire.apis import logdirs
 from kedge.controller.wire.calls import Address
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_store
@@ -21,6 +23,7 @@ from tests.kit.commands import plan as run
 from tests.wire.served import DEADLINE_S, RACKS, Served
 
 PLAIN = {"cleanup.policy": "delete", "retention.ms": "60000"}
+NO_DISKS = "no disk capacity is known, neither from brokers nor from files: no limit of disks applies"
 COMPACTED = {"cleanup.policy": "compact", "retention.ms": "60000"}
 
 
@@ -88,6 +91,39 @@ def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Pa
     assert logs == {("orders", 1): 6000, ("orders", 2): 3000}
     loads = {row["topic"]: (row["size_bytes"], row["write_bps"]) for row in rows(tmp_path, REPLICA_LOAD)}
     assert loads == {"bills": (None, None), "orders": (6000, 100.0)}
+
+
+def disks(tmp_path: Path) -> dict[int, int | None]:
+    return {row["broker_id"]: row["disk_capacity_bytes"] for row in rows(tmp_path, BROKER)}
+
+
+def test_disks_that_no_broker_reports_are_unknown_and_a_note(collected: Any, tmp_path: Path) -> None:
+    done = collected("--json")
+    assert json.loads(done.stdout)["notes"] == [NO_DISKS]
+    assert disks(tmp_path) == dict.fromkeys(RACKS)
+
+
+def test_reported_volumes_are_capacities_unless_a_file_has_others(
+    collected: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway answers as a broker of Kafka 3.3 or later, with two directories, one of which is broken."""
+    told = logdirs._told  # noqa: SLF001 - what a gateway does not know of its host
+
+    def with_volumes(*given: Any) -> list[dict[str, Any]]:
+        volume = {"total_bytes": 10**9, "usable_bytes": 10**9 - 6000}
+        return [
+            each
+            for row in told(*given)
+            for each in ({**row, **volume}, {**row, "log_dir": "/broken", "error_code": 56, "topics": []})
+        ]
+
+    monkeypatch.setattr(logdirs, "_told", with_volumes)
+    assert collected().exit_code == 1  # of the broken directories
+    assert disks(tmp_path) == dict.fromkeys(RACKS, 10**9)
+    listed = tmp_path / "brokers.json"
+    listed.write_text(json.dumps({"2": {"disk_capacity_bytes": 7, "rack": RACKS[2]}}))
+    assert collected("--broker-list", listed).exit_code == 1
+    assert disks(tmp_path) == dict.fromkeys(RACKS, 10**9) | {2: 7}
 
 
 def test_unreported_settings_are_rejected_and_the_rest_is_taken_in(

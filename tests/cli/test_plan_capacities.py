@@ -105,6 +105,36 @@ def test_an_added_broker_without_any_capacity_is_a_note(tmp_path: Path) -> None:
     assert [note in said["notes"] for note in planned["notes"]] == [True, False, False]  # the rates were given
 
 
+GIB = 2**30
+UNEQUAL = {"0": {"disk_capacity_bytes": 400 * GIB}, "1": {"disk_capacity_bytes": 40 * GIB}}
+BY_BROKER = (
+    "bytes are levelled by broker, not by disk, because the disk of broker 2 is not known: "
+    "afterwards broker 0 (400.0 GiB) is 5.6% full, and broker 1 (40.0 GiB) is 56.2% full"
+)
+
+
+def test_equal_bytes_on_unequal_disks_are_a_note_with_figures(tmp_path: Path) -> None:
+    """Eight partitions of 7.5 GiB on two brokers, the third of which no disk is known."""
+    collect(tmp_path, 7.5 * GIB, broker_list=UNEQUAL)
+    line = ("fill-brokers", tmp_path / "tables", "--new-brokers", "2", "--tolerance", "0.2")
+    planned = json.loads(run(*line, "--report", tmp_path / "page.html", "--json").stdout)
+    assert planned["notes"][1:] == [BY_BROKER]
+    assert BY_BROKER in (tmp_path / "page.html").read_text()
+
+
+@pytest.mark.parametrize("third", [40 * GIB, None], ids=["known", "drained"])
+def test_bytes_levelled_by_disks_are_no_note(tmp_path: Path, third: int | None) -> None:
+    """A disk that is unknown says nothing if its broker is emptied."""
+    collect(tmp_path, 7.5 * GIB, broker_list=UNEQUAL | {"2": {"disk_capacity_bytes": third}})
+    line = (
+        ("fill-brokers", tmp_path / "tables", "--new-brokers", "2")
+        if third
+        else ("drain", tmp_path / "tables", "--brokers", "2")
+    )
+    notes = json.loads(run(*line, "--json").stdout)["notes"]
+    assert not [note for note in notes if "levelled by broker" in note]
+
+
 RACKS = {str(broker): "abc"[(broker - 1) // 3] for broker in range(1, 8)}
 
 

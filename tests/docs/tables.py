@@ -13,7 +13,15 @@ from typing import Any, Final
 
 from kedge.pipeline import WaveSettings, generate, local
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import BROKER_SAMPLE, REPLICA_LOG, REPLICA_SAMPLE, RUN, SNAPSHOT_TIME, TABLES
+from kedge.pipeline.tables.declared import (
+    BROKER_SAMPLE,
+    LOG_DIR,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    RUN,
+    SNAPSHOT_TIME,
+    TABLES,
+)
 from kedge.pipeline.tables.schema import Table
 
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "tables.md"
@@ -66,7 +74,10 @@ def _examples() -> dict[str, Arrow]:
         "broker": raw["broker"],
         "broker_default": from_rows(TABLES["broker_default"], [(1 << 40, 1.25e8, 1.25e8)]),
         "partition": from_rows(TABLES["partition"], [[row[name] for name in names] for row in rows]),
-        "replica_log": from_rows(REPLICA_LOG, [(broker, "/data", topic, 1, 52_428_800, 0, False)]),
+        "log_dir": from_rows(
+            LOG_DIR, [(b, f"/data{n}", 1 << 41, 1 << 40, False, None) for b in range(1001, 1007) for n in (1, 2)]
+        ),
+        "replica_log": from_rows(REPLICA_LOG, [(broker, "/data1", topic, 1, 52_428_800, 0, False)]),
         "replica_sample": from_rows(REPLICA_SAMPLE, [(_NOW, broker, topic, 1, 2.5e6, 5e6, True, False)]),
         "broker_sample": from_rows(
             BROKER_SAMPLE, [(_NOW, broker, 0.4, 3e6, 9e6, 1 << 39, 1, 1e6, 0.0, 12.5, 501.0, 500.0)]

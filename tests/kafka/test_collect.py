@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
-from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOG
+from kedge.pipeline.stages.log_dirs import capacity_of
+from kedge.pipeline.tables.declared import BROKER, LOG_DIR, PARTITION, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
 from tests.kafka.conftest import Topics, produce
 from tests.kafka_servers import BROKERS, KafkaCluster
@@ -35,6 +36,11 @@ def test_a_kafka_cluster_is_collected_and_a_drain_of_it_is_planned(
     logs = [row for row in place.read(REPLICA_LOG).to_pylist() if row["topic"] == name and row["partition"] == 0]
     assert {row["broker_id"] for row in logs} == {1, 2}
     assert all(row["size_bytes"] > 30_000 for row in logs)
+    dirs = place.read(LOG_DIR).to_pylist()
+    assert {row["broker_id"]: row["disk_capacity_bytes"] for row in place.read(BROKER).to_pylist()} == {
+        broker: sum(capacity_of(row) or 0 for row in dirs if row["broker_id"] == broker) for broker in BROKERS
+    }
+    assert all(row["usable_bytes"] <= row["total_bytes"] for row in dirs)
     drained = CliRunner().invoke(kedge, ["plan", "drain", str(tmp_path), "--brokers", "1", "--json"])
     said = json.loads(drained.stdout)
     assert said["bytes_copied"] == said["bytes_bound"] > 30_000

@@ -15,11 +15,14 @@ import pytest
 
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
+from kedge.controller.cli.reassign.plan import read_plan
+from kedge.controller.model.values import TopicPartition
 from kedge.pipeline.submit.kept import progress_file
 from tests.kafka.conftest import Kedge, Topics, submit
 from tests.kafka.java_tools import ACLS, JavaTools
 from tests.kafka.test_connecting import sasl
 from tests.kafka_servers import BROKERS, USERS, KafkaCluster
+from tests.kit.commands import plan as run_plan
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.pipeline_submit.served import exported, fill, objects, replicas, targets, throttles, wanted
@@ -155,3 +158,51 @@ def test_what_the_operator_may_not_do_is_one_line_before_anything_is_set(
     assert (done.exit_code, done.stdout) == (2, "")
     assert re.fullmatch(f"kedge: the cluster refuses to alter {refused} authorization failed.\n", done.stderr)
     assert (throttles(cluster, BROKERS, name), progress_file(plan).exists()) == ({}, False)
+
+
+def directories(cluster: Cluster, name: str) -> dict[tuple[TopicPartition, int], str]:
+    """Where each replica lies, by partition and broker."""
+    found = {broker: cluster.log_dirs(broker).replicas for broker in BROKERS}
+    return {
+        (tp, broker): place.path
+        for broker, held in found.items()
+        for tp, places in held.items()
+        for place in places
+        if tp.topic == name and not place.is_future
+    }
+
+
+def named_dirs(plan: Path, name: str) -> dict[tuple[TopicPartition, int], str]:
+    return {key: path for key, path in read_plan(plan).dirs.items() if key[0].topic == name}
+
+
+def test_new_replicas_are_created_in_the_directories_of_the_plan(
+    kafka_cluster: KafkaCluster, cluster: Cluster, name: str, tmp_path: Path
+) -> None:
+    plan = exported(tmp_path, kafka_cluster.servers, "--throttle", "100MB")
+    chosen = named_dirs(plan / "plan.json", name)
+    assert chosen
+    assert submit(kafka_cluster.servers, plan).exit_code == 0
+    assert chosen.items() <= directories(cluster, name).items()
+
+
+def test_directories_of_a_broker_are_levelled_and_moved_back(
+    kafka_cluster: KafkaCluster, run: Kedge, cluster: Cluster, name: str, tmp_path: Path
+) -> None:
+    servers, tables = kafka_cluster.servers, tmp_path / "tables"
+    tps = [TopicPartition(name, p) for p in range(len(LAYOUT))]
+    (one, _) = kafka_cluster.log_dirs(2)
+    cluster.alter_log_dirs(2, dict.fromkeys(tps, str(one)))
+    until(lambda: {path for (_, broker), path in directories(cluster, name).items() if broker == 2} == {str(one)})
+    before = directories(cluster, name)
+    where = ("--cluster", "c", "--snapshot", "1", "--bootstrap-server", servers)
+    assert run_plan("collect", tables, *where).exit_code == 0
+    assert run_plan("balance-disks", tables, "--brokers", "2").exit_code in {0, 1}
+    assert run_plan("export", tables, tmp_path / "out", "--name", "balance-disks").exit_code == 0
+    for file in ("plan.json", "rollback/plan.json"):
+        chosen = named_dirs(tmp_path / "out" / file, name)
+        assert chosen
+        done = run("reassign-partitions", "--execute", "--reassignment-json-file", tmp_path / "out" / file)
+        assert done.exit_code == 0, done.output
+        until(lambda: chosen.items() <= directories(cluster, name).items())  # noqa: B023 - ends before the next
+    assert directories(cluster, name) == before

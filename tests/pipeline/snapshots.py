@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from random import Random
 from typing import Any
 
 from hypothesis import strategies as st
 
+from kedge.pipeline.stages.log_dirs import with_sizes
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.declared import BROKER, LOG_DIR, PARTITION, REPLICA_LOAD, REPLICA_LOG
 
 NO_PARTITION = (None, None, None)
 """The columns of a rejected row that is about no partition."""
@@ -68,6 +70,27 @@ def clusters(draw: st.DrawFn, *, tight: bool = False, sound: bool = False, netwo
         for b, r in zip(ids, names, strict=True)
     ]
     return {**tables(brokers, rows), "replica_load": loads(sizes, write_bps)}
+
+
+def with_log_dirs(found: dict[str, Arrow], seed: int, *, fill: float = 0.5) -> dict[str, Arrow]:
+    """The tables of a cluster, whose brokers have one to four directories. Each replica is in one of them, by chance;
+    `fill`: how full a directory may be by that. One directory in eight is cordoned."""
+    chance, logs, dirs = Random(seed), [], []
+    sizes = {(row["topic"], row["partition"]): row["size_bytes"] for row in found["replica_load"].to_pylist()}
+    held: dict[tuple[int, str], int] = {}
+    paths = {
+        b: [f"/d{i}" for i in range(chance.randint(1, 4))] for b in found["broker"].column("broker_id").to_pylist()
+    }
+    for row in found["partition"].to_pylist():
+        for b in row["replicas"]:
+            path, size = chance.choice(paths[b]), sizes[row["topic"], row["partition"]]
+            logs.append((b, path, row["topic"], row["partition"], size, 0, False))
+            held[b, path] = held.get((b, path), 0) + size
+    for b, path in ((b, path) for b, some in paths.items() for path in some):
+        total = int(held.get((b, path), 0) / chance.uniform(fill / 2, fill)) + 1
+        dirs.append((b, path, total, total - held.get((b, path), 0), chance.random() < 1 / 8, None))
+    log_dir = with_sizes(from_rows(LOG_DIR, dirs), from_rows(REPLICA_LOG, logs))
+    return {**found, "replica_log": from_rows(REPLICA_LOG, logs), "log_dir": log_dir}
 
 
 def _network(sent_bps: float) -> st.SearchStrategy[dict[str, float]]:

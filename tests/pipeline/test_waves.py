@@ -218,6 +218,29 @@ def test_rates_come_from_the_head_room_of_each_broker() -> None:
     assert rows(found, "wave")[0]["eta_s"] == 1.0
 
 
+WRITTEN = (2, 0, 0, 0, 10.0, 0.0, 0.0, 1.0, "measured")
+
+
+@pytest.mark.parametrize(
+    "throttle_bps, rates, eta_s",
+    [(None, {1: (None, None), 2: (None, 40)}, 3.0), (30.0, {1: (30, None), 2: (None, 30)}, 4.5)],
+)
+def test_a_disk_limits_what_its_broker_receives(throttle_bps: float | None, rates: Any, eta_s: float) -> None:
+    """Broker 2 writes 10 of the 50 bytes per second already; 10 more are written to the partition meanwhile."""
+    given = {**tables([broker(1), broker(2)], [partition("t", 0, [1])]), "replica_load": loads({("t", 0): 90}, 10.0)}
+    made = {**given, **plan(given, Drain((1,)), name="p"), "broker_load": from_rows(BROKER_LOAD, [WRITTEN])}
+    found = waves(made, "p", WaveSettings(throttle_bps=throttle_bps, disk_rate_bps=50.0))
+    limits = {r["broker_id"]: (r["leader_rate_bps"], r["follower_rate_bps"]) for r in rows(found, "wave_throttle")}
+    assert (limits, rows(found, "wave")[0]["eta_s"]) == (rates, eta_s)
+
+
+def test_a_copy_that_a_disk_cannot_finish_is_refused() -> None:
+    given = {**tables([broker(1), broker(2)], [partition("t", 0, [1])]), "replica_load": loads({("t", 0): 90}, 10.0)}
+    made = {**given, **plan(given, Drain((1,)), name="p"), "broker_load": from_rows(BROKER_LOAD, [WRITTEN])}
+    (refused,) = rows(waves(made, "p", WaveSettings(throttle_bps=1e6, disk_rate_bps=20.0)), "wave_reason")
+    assert refused["reason"] == "the copy rate does not exceed the rate of writing: the copy would never end"
+
+
 def test_a_partition_without_a_leader_has_no_source() -> None:
     given = {**tables([broker(1), broker(2)], [partition("t", 0, [1], leader=-1)]), "replica_load": loads({})}
     found = waves({**given, **plan(given, Drain((1,)), name="p")}, "p", WaveSettings())
@@ -225,7 +248,14 @@ def test_a_partition_without_a_leader_has_no_source() -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"per_broker": 0}, {"disk_ceiling": 0}, {"throttle_bps": 0.5}, {"throttle_bps": float("nan")}]
+    "settings",
+    [
+        {"per_broker": 0},
+        {"disk_ceiling": 0},
+        {"throttle_bps": 0.5},
+        {"throttle_bps": float("nan")},
+        {"disk_rate_bps": 0.5},
+    ],
 )
 def test_settings_that_cannot_be_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="expected"):

@@ -16,7 +16,8 @@ from click.testing import Result
 from kedge import NewTopic
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.values import Change, Op, Resource, ResourceType
-from kedge.controller.wire.apis import APIS, versions
+from kedge.controller.wire.apis import APIS, logdirs, versions
+from kedge.controller.wire.apis.logdirs import NO_DIRECTORY
 from kedge.pipeline.submit.kept import progress_file
 from tests.kit.commands import plan as run
 from tests.kit.waiting import until
@@ -212,3 +213,20 @@ def test_brokers_that_do_not_answer_are_one_line(tmp_path: Path) -> None:
     done = run("submit", plan, "--bootstrap-server", "127.0.0.1:1", "--command-config", config)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "127.0.0.1:1" in done.stderr
+
+
+@AS_KEDGE
+def test_moves_into_an_unknown_directory_are_refused(
+    living: Living, cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brokers report a second directory, which the gateway does not let them use."""
+    told, before = logdirs._told, replicas(cluster, TOPIC)  # noqa: SLF001 - a gateway knows one directory of a broker
+    monkeypatch.setattr(
+        logdirs,
+        "_told",
+        lambda *given: [each for row in told(*given) for each in (row, {**NO_DIRECTORY, "log_dir": "/d"})],
+    )
+    done = submit(living, exported(tmp_path, living.bootstrap))
+    assert done.exit_code == 1
+    assert "(57)" in done.stderr
+    assert replicas(cluster, TOPIC) == before

@@ -16,7 +16,7 @@ from ...wire.messages import (
 from .client import Client, checked, message
 from .errors import Refused
 from .topics import by_topic, refusals
-from .values import Description, LogDir
+from .values import Description, Disk, LogDir
 
 Rates: TypeAlias = Mapping[int, tuple[int, int]]
 """By broker, bytes a second out of it and into it."""
@@ -109,6 +109,11 @@ def _check_each(rows: Sequence[Any]) -> None:
         checked(row)
 
 
+def _disk(row: Any) -> Disk:
+    total, usable = (None if value < 0 else value for value in (row.total_bytes, row.usable_bytes))
+    return Disk(row.error_code, total, usable, bool(row.is_cordoned))
+
+
 class LogDirs:
     """The part of `Cluster` that is about directories."""
 
@@ -125,7 +130,7 @@ class LogDirs:
                     tp = TopicPartition(topic.name, p.partition_index)
                     found = LogDir(each.log_dir, p.partition_size, p.offset_lag, p.is_future_key)
                     replicas[tp] = (*replicas.get(tp, ()), found)
-        return Description({each.log_dir: each.error_code for each in answer.results}, replicas)
+        return Description({each.log_dir: _disk(each) for each in answer.results}, replicas)
 
     def alter_log_dirs(self, broker: int, paths: Mapping[TopicPartition, str]) -> dict[TopicPartition, Refused]:
         """The broker begins to move its replicas there. Gives back those that were refused."""

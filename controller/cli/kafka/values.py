@@ -81,10 +81,21 @@ class LogDir:
 
 
 @attrs.frozen
-class Description:
-    """A broker's directories (path -> error code) and replicas."""
+class Disk:
+    """The volume of a broker's directory. `error`: why the directory cannot be read; 0: it can. Bytes are None where
+    the broker does not report them (KIP-827). `is_cordoned`: the broker creates no new replicas there (KIP-1066)."""
 
-    dirs: dict[str, int]
+    error: int
+    total_bytes: int | None
+    usable_bytes: int | None
+    is_cordoned: bool
+
+
+@attrs.frozen
+class Description:
+    """A broker's directories, by path, and replicas."""
+
+    dirs: dict[str, Disk]
     replicas: dict[TopicPartition, tuple[LogDir, ...]]
 
 

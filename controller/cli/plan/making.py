@@ -1,6 +1,6 @@
-"""The commands of `kedge plan` that make a plan of a snapshot: drain, fill-brokers, rebalance, fix-racks,
-set-replication-factor, reduce-partitions, balance-leaders and demote. Each writes the plan as tables, and prints its
-changes.
+"""The commands of `kedge plan` that make a plan of a snapshot: drain, fill-brokers, rebalance, balance-disks,
+fix-racks, set-replication-factor, reduce-partitions, balance-leaders and demote. Each writes the plan as tables, and
+prints its changes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ....pipeline.stages.requests import (
     KINDS,
     TOLERANCE,
     Add,
+    BalanceDisks,
     Demote,
     Drain,
     FixRacks,
@@ -56,7 +57,7 @@ _COPYING: Final = (*TOPIC_OPTIONS, *BROKER_OPTIONS, *RACK_OPTIONS)
 
 
 _AFTER: Final = (
-    "Prints what the plan changes, and stores it in TABLES for `kedge plan waves`.\n\n"
+    "Prints what the plan changes, and stores it in TABLES for `kedge plan {}`.\n\n"
     "Exit code: 0 the plan does all of it; 1 a part is not possible, and is printed; 2 the input cannot be used."
 )
 
@@ -148,6 +149,19 @@ def rebalance(
     _make(common, lambda: Rebalance(tolerance, bytes_max, tuple(items(by)), replicas_max, leaders_max), **options)
 
 
+@command("balance-disks", example="kedge plan balance-disks tables --brokers 3")
+@option("--brokers", type=Brokers(), default=(), none="all with several directories", help="Brokers to balance.")
+@_tolerance
+@_making
+def balance_disks(common: Common, *, brokers: tuple[int, ...], tolerance: float, **options: Any) -> None:
+    """Plan to balance bytes over the log directories of each broker.
+
+    Replicas move to other directories of their broker until none holds more than the mean and the tolerance.
+    kafka-reassign-partitions.sh runs the exported plan.json.
+    """
+    _make(common, lambda: BalanceDisks(brokers, tolerance), **options)
+
+
 @command("fix-racks", example="kedge plan fix-racks tables")
 @_making
 def fix_racks(common: Common, **options: Any) -> None:
@@ -215,6 +229,7 @@ def _demotion(brokers: tuple[int, ...], undo: str | None) -> Request:
 
 
 MAKING: Final[tuple[Command, ...]] = (
+    balance_disks,
     balance_leaders,
     demote,
     drain,
@@ -225,7 +240,8 @@ MAKING: Final[tuple[Command, ...]] = (
     set_replication_factor,
 )
 for _one in MAKING:
-    _one.help = f"{inspect.cleandoc(_one.help or '')}\n\n{_AFTER}"
+    _next = "export" if _one is balance_disks else "waves"
+    _one.help = f"{inspect.cleandoc(_one.help or '')}\n\n{_AFTER.format(_next)}"
 
 
 def _make(

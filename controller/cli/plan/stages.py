@@ -93,6 +93,7 @@ _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the 
 @command("waves", example="kedge plan waves tables --name drain --throttle 50MB")
 @option("--name", metavar="NAME", required=True, help="Plan to cut.")
 @option("--throttle", "throttle_bps", type=Amount(), none="the free network", help="Bytes per second of a broker.")
+@option("--disk-rate", "disk_rate_bps", type=Amount(), none="no limit", help="Bytes per second that a disk can write.")
 @option(
     "--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once on a broker."
 )
@@ -114,11 +115,12 @@ def waves(common: Common, *, name: str, **settings: Any) -> None:
     finish(common, results, failed=failed)
 
 
-def _settings(*, throttle_bps: int | None, **more: Any) -> WaveSettings:
-    if throttle_bps is not None and throttle_bps < _THROTTLE_MIN:
-        problem = f"expected at least {amount(_THROTTLE_MIN)}/s"
-        raise BadInput(f"--throttle {throttle_bps}: {problem}; did you mean {throttle_bps}MB?")
-    return WaveSettings(throttle_bps=throttle_bps, **more)
+def _settings(*, throttle_bps: int | None, disk_rate_bps: int | None, **more: Any) -> WaveSettings:
+    for name, rate in (("--throttle", throttle_bps), ("--disk-rate", disk_rate_bps)):
+        if rate is not None and rate < _THROTTLE_MIN:
+            problem = f"expected at least {amount(_THROTTLE_MIN)}/s"
+            raise BadInput(f"{name} {rate}: {problem}; did you mean {rate}MB?")
+    return WaveSettings(throttle_bps=throttle_bps, disk_rate_bps=disk_rate_bps, **more)
 
 
 @command("export", example="kedge plan export tables plan --name drain")
