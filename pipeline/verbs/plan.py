@@ -109,10 +109,10 @@ def _moves(place: Place, name: str) -> Arrow:
     if place.root.in_spark:
         raise BadInput(f"{place.root}: plans are undone only where tables are files that Spark is not needed for")
     earlier = find_snapshots(place.root, PARTITION, place.cluster)
-    found = [one for one in earlier if one.snapshot <= place.snapshot and one.has(PLAN, name)]
-    if not found:
+    planned = [one for one in earlier if one.snapshot <= place.snapshot and one.has(PLAN, name)]
+    if not planned:
         raise NotFound(f"no plan {name} of cluster {place.cluster} in any snapshot up to {place.snapshot}")
-    return found[-1].read(PLAN_MOVE, name)
+    return planned[-1].read(PLAN_MOVE, name)
 
 
 _TIMES: Final = "a broker has at most {:.4f} times the mean before, {:.4f} times after"
