@@ -187,6 +187,6 @@ def _kept_by_racks(cluster: Cluster, after: Ints, live: Bools, above: Bools) -> 
         return []
     broker = after[partition, column]
     stuck = cannot_leave(cluster, after, live)[cluster.rack[broker], partition]
-    rows = zip(partition.tolist(), broker.tolist(), stuck.tolist(), strict=True)
-    found = [(p, b, REASONS[LAST_IN_RACK if last else NO_ROOM]) for p, b, last in rows if cluster.held[p] == 0]
-    return found + held_back(cluster, sorted({p for p in partition.tolist() if cluster.held[p] != 0}))
+    kept = zip(partition.tolist(), broker.tolist(), stuck.tolist(), strict=True)
+    reasons = [(p, b, REASONS[LAST_IN_RACK if last else NO_ROOM]) for p, b, last in kept if cluster.held[p] == 0]
+    return reasons + held_back(cluster, sorted({p for p in partition.tolist() if cluster.held[p] != 0}))

@@ -85,21 +85,21 @@ def named_brokers(cluster: Cluster, brokers: tuple[int, ...]) -> Bools:
     return np.isin(cluster.brokers, brokers)
 
 
-def _takers(cluster: Cluster, given: Sequence[int | str], racks: Mapping[int, str | None], usable: Bools) -> Bools:
-    if not given:
+def _takers(cluster: Cluster, to_brokers: Sequence[int | str], racks: Mapping[int, str | None], usable: Bools) -> Bools:
+    if not to_brokers:
         return usable
-    there = [racks[broker] or "" for broker in cluster.brokers.tolist()]
-    names = [one.removeprefix(RACK) for one in given if isinstance(one, str)]
-    unknown = sorted(set(names) - set(there))
+    rack_of = [racks[broker] or "" for broker in cluster.brokers.tolist()]
+    named_racks = [one.removeprefix(RACK) for one in to_brokers if isinstance(one, str)]
+    unknown = sorted(set(named_racks) - set(rack_of))
     if unknown:
-        raise BadInput(f"unknown racks: {unknown}; the snapshot has {sorted(set(there) - {''})[:_SHOWN_MAX]}")
-    named = named_brokers(cluster, tuple(one for one in given if isinstance(one, int)))
+        raise BadInput(f"unknown racks: {unknown}; the snapshot has {sorted(set(rack_of) - {''})[:_SHOWN_MAX]}")
+    named = named_brokers(cluster, tuple(one for one in to_brokers if isinstance(one, int)))
     if (named & ~usable).any():
         raise BadInput(f"--to-brokers: {cluster.brokers[named & ~usable].tolist()} are dead, draining or excluded")
-    found = np.asarray((named | np.isin(np.array(there, dtype=object), names)) & usable, np.bool_)
-    if not found.any():
-        raise BadInput(f"--to-brokers: every broker of racks {sorted(set(names))} is dead, draining or excluded")
-    return found
+    takers = np.asarray((named | np.isin(rack_of, named_racks)) & usable, np.bool_)
+    if not takers.any():
+        raise BadInput(f"--to-brokers: every broker of racks {sorted(set(named_racks))} is dead, draining or excluded")
+    return takers
 
 
 def _held(cluster: Cluster, choice: Choice) -> Ints:
@@ -107,24 +107,24 @@ def _held(cluster: Cluster, choice: Choice) -> Ints:
     chosen &= ~_matching(cluster.topics, choice.exclude_topics)
     if (choice.topics or choice.exclude_topics) and not chosen.any():
         raise BadInput("--topics and --exclude-topics leave out every topic")
-    found = np.where(chosen[cluster.topic], cluster.held, TOPIC_LEFT_OUT)
+    held = np.where(chosen[cluster.topic], cluster.held, TOPIC_LEFT_OUT)
     if choice.min_size is None and choice.max_size is None:
-        return found
+        return held
     low, high = choice.min_size or 0, NO_LIMIT if choice.max_size is None else choice.max_size
     fits = cluster.sized & (cluster.size >= low) & (cluster.size <= high)
-    return np.where(fits | (found == TOPIC_LEFT_OUT), found, SIZE_LEFT_OUT)
+    return np.where(fits | (held == TOPIC_LEFT_OUT), held, SIZE_LEFT_OUT)
 
 
 def _matching(topics: Sequence[str], globs: Iterable[str]) -> Bools:
     """Which topics match one of the globs. Raises BadInput if a glob matches none."""
-    found, unknown, known = np.zeros(len(topics), np.bool_), [], {name: at for at, name in enumerate(topics)}
+    matched, unknown, places = np.zeros(len(topics), np.bool_), [], {name: at for at, name in enumerate(topics)}
     for glob in globs:
-        at = [known[glob]] if glob in known else [i for i, name in enumerate(topics) if fnmatchcase(name, glob)]
-        found[at] = True
+        at = [places[glob]] if glob in places else [i for i, name in enumerate(topics) if fnmatchcase(name, glob)]
+        matched[at] = True
         unknown += [] if at else [glob]
     if unknown:
         raise BadInput(f"unknown topics: {sorted(unknown)[:_SHOWN_MAX]}")
-    return found
+    return matched
 
 
 def _check_each(name: str, given: Iterable[Any], fits: Callable[[Any], bool], expected: str) -> None:

@@ -125,10 +125,10 @@ def _moves(place: Place, name: str) -> Arrow:
         raise BadInput(f"{place.root}: plans are undone only where tables are files that Spark is not needed for")
     snapshots = find_snapshots(place.root, PARTITION, place.cluster)
     earlier = snapshots[: snapshots.index(place) + 1] if place in snapshots else snapshots
-    found = [one for one in earlier if one.has(PLAN, name)]
-    if not found:
+    planned = [one for one in earlier if one.has(PLAN, name)]
+    if not planned:
         raise NotFound(f"no plan {name} of cluster {place.cluster} in any snapshot up to {place.snapshot}")
-    return found[-1].read(PLAN_MOVE, name)
+    return planned[-1].read(PLAN_MOVE, name)
 
 
 def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]) -> list[str]:

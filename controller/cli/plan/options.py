@@ -51,10 +51,10 @@ class Topics(click.ParamType[tuple[str, ...]]):
     name = "globs"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        found = value if isinstance(value, tuple) else tuple(numerals.items(str(value)))
-        if "" in found:
+        globs = value if isinstance(value, tuple) else tuple(numerals.items(str(value)))
+        if "" in globs:
             self.fail(f"{value!r:.80} is not a list of topics such as orders,logs-*", param, ctx)
-        return found
+        return globs
 
 
 class Receivers(click.ParamType[tuple[int | str, ...]]):
@@ -65,10 +65,10 @@ class Receivers(click.ParamType[tuple[int | str, ...]]):
             return value
         parts = numerals.items(str(value))
         ids = [numerals.whole(part, 0, numerals.INT_MAX) for part in parts]
-        found = [part if at is None and part.startswith(RACK) else at for part, at in zip(parts, ids, strict=True)]
-        if None in found or RACK in found:
+        named = [part if id_ is None and part.startswith(RACK) else id_ for part, id_ in zip(parts, ids, strict=True)]
+        if None in named or RACK in named:
             self.fail(f"{value!r:.80} is not a list of broker ids and racks such as 1,2,rack:a", param, ctx)
-        return tuple(each for each in found if each is not None)
+        return tuple(each for each in named if each is not None)
 
 
 min_racks: Final = partial(
