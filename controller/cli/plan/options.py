@@ -128,9 +128,7 @@ cluster_option: Final = option(
 since: Final = option("--since", metavar="ID", group=CHOOSE, none="the first", help="First snapshot, by name.")
 until: Final = option("--until", metavar="ID", group=CHOOSE, none="the last", help="Last snapshot, by name.")
 dry_run_option: Final = option("--dry-run", is_flag=True, group=OUTPUT, help="Print the result, and write nothing.")
-_SNAPSHOT: Final = option(
-    "--snapshot", metavar="ID", group=CHOOSE, none="the last by name", help="Snapshot to work on."
-)
+_SNAPSHOT: Final = option("--snapshot", metavar="ID", group=CHOOSE, none="the newest", help="Snapshot to work on.")
 _EVERY_CLUSTER: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES in one run.")
 _EVERY_SNAPSHOT: Final = option(
     "--all-snapshots", is_flag=True, group=CHOOSE, help="Every snapshot of the cluster, with today's options."
