@@ -59,7 +59,7 @@ class Samples:
 
 def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None = None) -> Samples:
     """The tables of a folder. Of a folder of snapshots: those of `cluster`, which may be omitted if there is only one,
-    and of `snapshot`, by default the last by name. Raises BadSamples if there is no table, or one cannot be read."""
+    and of `snapshot`, by default the newest. Raises BadSamples if there is no table, or one cannot be read."""
     rejected: list[RejectedRow] = []
     paths = _paths(folder, cluster, snapshot)
     if not paths:

@@ -56,7 +56,7 @@ _FOLDER: Final = click.Path(path_type=Path)
     help="Seconds without progress after which a move is stuck.",
 )
 @option("--samples", type=_FOLDER, metavar="FOLDER", help="Tables of `kedge plan collect`: sizes, rates and disks.")
-@option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
+@option("--snapshot", metavar="ID", none="the newest", help="Snapshot of --samples.")
 @plan_option("Exported plan; shows expected and real times of its waves.")
 @out_option
 @json_option("Print one JSON line per row of every table.")
