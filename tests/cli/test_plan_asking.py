@@ -15,7 +15,7 @@ from kedge.controller.wire.apis import logdirs
 from kedge.controller.wire.calls import Address
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_store
-from kedge.pipeline.tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.declared import BROKER_VALID, PARTITION, REJECTED_ROWS, REPLICA_LOAD, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
 from kedge.pipeline.tables.schema import Table
 from tests.cli.ran import ended, refused
@@ -80,7 +80,7 @@ def test_a_cluster_tells_what_its_store_holds(served: Served, collected: Any, tm
     assert rows(tmp_path, PARTITION) == wanted
     assert [row["target_replicas"] for row in wanted] == [[3], None]
     assert [row["leader_epoch"] for row in wanted] != [0, 0]
-    assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER)} == {
+    assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER_VALID)} == {
         broker: (rack, "alive") for broker, rack in RACKS.items()
     }
 
@@ -94,7 +94,7 @@ def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Pa
 
 
 def disks(tmp_path: Path) -> dict[int, int | None]:
-    return {row["broker_id"]: row["disk_capacity_bytes"] for row in rows(tmp_path, BROKER)}
+    return {row["broker_id"]: row["disk_capacity_bytes"] for row in rows(tmp_path, BROKER_VALID)}
 
 
 def test_disks_that_no_broker_reports_are_unknown_and_a_note(collected: Any, tmp_path: Path) -> None:
