@@ -3,7 +3,8 @@
 * A step gives a replica of one broker to another, or the leadership alone to another replica; an exchange is two steps
   at once. The leader is the first of the row, and a given replica keeps its place in the row.
 * A replica may go to a broker that receives replicas, has none of the partition, and is in a rack with the fewest of
-  its other replicas; never out of a rack without another one into a rack that has one.
+  its other replicas; never out of a rack without another one into a rack that has one. A partition whose others are in
+  `min_racks` racks may get it in any rack.
 * No step raises a broker above a limit.
 """
 
@@ -64,7 +65,7 @@ class Placement:
         self.live, self.receivers, self.rows = live, receivers, cluster.replicas.copy()
         self.waits = ((self.rows != NOBODY) & ~cluster.alive[self.rows]).any(axis=1)  # for a dead broker
         self._rack, self._resources, self._peak = cluster.rack, [*resources, peak], peak
-        self._racks = int(cluster.rack.max(initial=0)) + 1
+        self._racks, self._min_racks = int(cluster.rack.max(initial=0)) + 1, cluster.min_racks
 
     def needs(self, resource: Resource, partitions: Ints, source: int, *, lead: bool) -> Floats:
         """What another broker uses in place of `source`."""
@@ -87,7 +88,8 @@ class Placement:
         free = ~held[:, :-1] & self.receivers
         there = np.where(free, crowd[:, self._rack], len(self._rack) + 1)
         fewest = there.min(axis=1, keepdims=True)
-        return np.asarray(free & (there == fewest) & (fewest <= crowd[:, self._rack[source], None]))
+        spread = (there == fewest) & (fewest <= crowd[:, self._rack[source], None])
+        return np.asarray(free & (spread | ((crowd > 0).sum(axis=1, keepdims=True) >= self._min_racks)))
 
     def within(self, found: Bools, partitions: Ints, source: int, *, lead: bool, caps: bool = False) -> Bools:
         """N x B: those of the brokers that stay within their limits, or caps."""

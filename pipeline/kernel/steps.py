@@ -103,9 +103,16 @@ class Steps:
 
     def _give(self, one: Resource, some: Ints, broker: int, places: Bools, *, lead: bool) -> None:
         fits = self._at.within(places, some, broker, lead=lead)[0]
+        near = fits & self._near(broker, lead=lead)
+        fits = near if near.any() else fits
         if fits.any() and (lead or self._cluster.size[some[0]] <= self.budget):
             full = [self._full(other, some, broker, lead=lead) for other in ([one] if lead else self.fullness)]
             self._step(int(some[0]), broker, int(np.where(fits, np.max(full, axis=0), np.inf).argmin()), lead=lead)
+
+    def _near(self, broker: int, *, lead: bool) -> Bools:
+        """The brokers to prefer: those of the rack if replicas are to stay in theirs, otherwise all."""
+        rack = self._cluster.rack
+        return np.asarray((rack == rack[broker]) | (lead or not self._cluster.is_rack_local), np.bool_)
 
     def _full(self, one: Resource, some: Ints, broker: int, *, lead: bool) -> Floats:
         row, need = one.row[some[0]], self._at.needs(one, some, broker, lead=lead)
@@ -123,10 +130,13 @@ class Steps:
         places = self._at.places(give, broker, lead=lead) & self._at.receivers[broker]
         others = np.nonzero(places.any(axis=0))[0]
         order = np.argsort(one.load[row, others] / np.maximum(one.share[row, others], TINY), kind="stable")
-        others = others[order][: 4 * _TRIED if lead else _TRIED]
-        pairs = (self._pair(one, (row, broker, b), give[places[:, b]], lead=lead) for b in others.tolist())
-        found = (pair for pair in pairs if pair is not None)
-        pair = next(found, None) if lead else max(found, key=lambda pair: pair[0], default=None)
+        others, near = others[order], self._near(broker, lead=lead)
+        pair = None
+        for some in (others[near[others]], others[~near[others]]):
+            tried = some[: 4 * _TRIED if lead else _TRIED].tolist()
+            pairs = (self._pair(one, (row, broker, b), give[places[:, b]], lead=lead) for b in tried)
+            found = (each for each in pairs if each is not None)
+            pair = pair or (next(found, None) if lead else max(found, key=lambda each: each[0], default=None))
         if pair is not None:
             _, given, other, taken = pair
             self._step(given, broker, other, lead=lead)

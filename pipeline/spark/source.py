@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +35,7 @@ try:
     )
     from pyspark.sql.types import StructType
 except ImportError as error:
-    if error.name is not None and error.name.startswith("pyspark."):
+    if (error.name or "").startswith("pyspark.") and sys.modules.get("pyspark"):  # an older one is there
         raise ImportError("journals as a data source need PySpark 4.2 or later") from error
     raise ImportError(missing("spark", error)) from error
 

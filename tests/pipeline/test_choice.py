@@ -72,6 +72,7 @@ def cases(draw: st.DrawFn, *, leaving: bool = False) -> Case:
     )
     some: list[Request] = [Drain(tuple(alive[:2])), Demote((alive[0],))]
     more: list[Request] = [Add(((alive[-1], None),)), Rebalance(), FixRacks(), SetFactor(1), SetFactor(3), Leaders()]
+    more += [Rebalance(by=("replicas",)), Rebalance(by=("bytes", "leaders"))]
     asked = draw(st.sampled_from(some if leaving else [*some, *more]))
     return given, asked, choice, made(given, asked, choice=choice)
 
@@ -252,9 +253,10 @@ def test_a_rack_that_cannot_hold_its_share_leaves_more_to_others() -> None:
     assert held(made(given, Rebalance(0.0))) == {**dict.fromkeys(range(1, 7), 40), 7: 120, 8: 120}
 
 
-def test_fewer_racks_let_uneven_racks_be_level() -> None:
+@pytest.mark.parametrize("by", ["bytes", "replicas"])
+def test_fewer_racks_let_uneven_racks_be_level(by: str) -> None:
     given = uneven(28)
-    found = made(given, Rebalance(), choice=Choice(min_racks=2))
+    found = made(given, Rebalance(by=(by,)), choice=Choice(min_racks=2))
     assert (set(held(found).values()), rows(found, "plan")[0]["complete"]) == ({120}, True)
     racks = {row["broker_id"]: row["rack"] for row in rows(given, "broker")}
     assert {len({racks[b] for b in row}) for row in targets(found).values()} <= {2, 3}
@@ -292,6 +294,9 @@ def test_levelling_uses_the_rack_of_the_source_first() -> None:
     given = cluster({1: "a", 2: "a", 3: "b"}, {("t", p): [1] for p in range(6)} | {("u", 0): [2]})
     assert held(made(given, Rebalance(0.5))) == {1: 30, 2: 20, 3: 20}
     assert held(made(given, Rebalance(0.5), choice=Choice(prefer_rack_local=True))) == {1: 30, 2: 30, 3: 10}
+    counts = Rebalance(0.5, by=("replicas",))
+    assert held(made(given, counts)) == {1: 30, 2: 20, 3: 20}
+    assert held(made(given, counts, choice=Choice(prefer_rack_local=True))) == {1: 30, 2: 30, 3: 10}
 
 
 # --- input
