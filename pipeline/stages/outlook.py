@@ -25,7 +25,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     ignore_racks = settings["ignore_racks"]
     left_out = any(settings[name] for name in ("topics", "exclude_topics", "min_size", "max_size"))
     factor = None if left_out else settings.get("factor")
-    broker = _with_racks(with_targets(tables), settings)
+    broker = with_racks(with_targets(tables), settings)
     within = said["kind"] == KINDS[BalanceDisks]  # no row changes
     after = tables["partition"] if within else apply(tables["partition"], tables["plan_move"])
     found = {
@@ -41,7 +41,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     return {**found, "broker": broker}
 
 
-def _with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:
+def with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:
     """The brokers, with the racks that the plan was given for added ones."""
     racks = {one[0]: one[1] for one in settings.get("brokers", ()) if isinstance(one, list)}
     rows = [{**row, "rack": row["rack"] or racks.get(row["broker_id"])} for row in broker.to_pylist()]

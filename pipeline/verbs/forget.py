@@ -2,7 +2,8 @@
 
 * The age of a snapshot is by the table `snapshot_time`. Without that table it is by the date that its id begins with
   (2026-11-28, 20261128). Of others it is not known, and they are kept.
-* Its partitions, without which there is no snapshot, are deleted last: what was interrupted is found again.
+* Its partitions, without which there is no snapshot, and its time are deleted last: what was interrupted is found
+  again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from .verb import Said, Tables, Told
 
 _DATE: Final = re.compile(r"(20[0-9]{2})(-?)([01][0-9])\2([0-3][0-9])(?![0-9])")
 
+_LAST: Final = (PARTITION, SNAPSHOT_TIME)
+
 
 @attrs.frozen
 class Forget:
@@ -35,7 +38,7 @@ class Forget:
     def run(self, place: Place, _: Tables, __: Told) -> Said:
         """What it deletes, or in a dry run would delete."""
         plans = place.parts(PLAN)
-        tables = [*(table for table in TABLES.values() if table is not PARTITION), PARTITION]
+        tables = [*(table for table in TABLES.values() if table not in _LAST), *_LAST]
         for table in () if self.dry_run else tables:
             for part in place.parts(table):
                 place.remove(table, part)
@@ -49,7 +52,8 @@ class Forget:
 def old_snapshots(snapshots: Sequence[Place], limit: datetime) -> list[Place]:
     """Those of one cluster, the newest last, that were taken before `limit`, except the newest. While that one has
     partitions that are being reassigned, snapshots with plans are kept: one of them may be what is submitted."""
-    is_moving = any(snapshots[-1].read(PARTITION).column("target_replicas").is_valid().to_pylist())
+    targets = snapshots[-1].read(PARTITION).column("target_replicas")
+    is_moving = targets.null_count < len(targets)
     found = [place for place in snapshots[:-1] if (taken := taken_at(place)) is not None and taken < limit]
     return [place for place in found if not (is_moving and place.parts(PLAN))]
 

@@ -8,6 +8,8 @@ from typing import ClassVar, Final
 import attrs
 import pyarrow as pa
 
+from ..stages.outlook import with_racks
+from ..stages.requests import settings_of
 from ..stages.waves import with_targets
 from ..tables.arrow import empty
 from ..tables.declared import (
@@ -52,7 +54,9 @@ class Show:
         """`more`: the number of rows that are left out of each list."""
         given = {**{table.name: empty(table) for table in (WAVE, WAVE_MOVE, WAVE_REASON)}, **given}
         log_dirs = given["log_dir"].to_pylist() if "log_dir" in given else []
-        row, lines = describe(place, given, with_targets(given).to_pylist(), log_dirs)
+        (said,) = given["plan"].to_pylist()
+        brokers = with_racks(with_targets(given), settings_of(said)).to_pylist()
+        row, lines = describe(place, given, brokers, log_dirs)
         tables = {
             "moves": given["plan_move"].sort_by(_LARGEST),
             "refused": pa.concat_tables([given["plan_reason"], given["wave_reason"]]),
@@ -60,9 +64,12 @@ class Show:
         }
         shown = {name: rows.drop_columns(["plan"]).slice(0, self.rows_max).to_pylist() for name, rows in tables.items()}
         more = {name: rows.num_rows - len(shown[name]) for name, rows in tables.items()}
-        cut = given["wave_move"].select(["topic", "partition", "wave"]).to_pylist()
-        for move in shown["moves"]:
-            place_of = (move["topic"], move["partition"])
-            move["waves"] = [one["wave"] for one in cut if (one["topic"], one["partition"]) == place_of]
+        waves: dict[tuple[str, int], list[int]] = {}
+        columns = (given["wave_move"].column(name).to_pylist() for name in ("topic", "partition", "wave"))
+        for topic, number, wave in zip(*columns, strict=True):
+            waves.setdefault((topic, number), []).append(wave)
+        shown["moves"] = [
+            {**move, "waves": waves.get((move["topic"], move["partition"]), [])} for move in shown["moves"]
+        ]
         lines = [*lines, *((f"wave {wave['wave']}", wave_words(wave)) for wave in shown["waves"])]
         return Said({**row, **shown, "more": more}, lines)

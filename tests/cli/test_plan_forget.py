@@ -5,12 +5,15 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import attrs
 import pytest
 
 from kedge.pipeline.tables.arrow import from_rows
 from kedge.pipeline.tables.declared import PARTITION, SNAPSHOT_TIME
-from kedge.pipeline.tables.files import Place
-from kedge.pipeline.verbs.forget import taken_at
+from kedge.pipeline.tables.files import PART, Place
+from kedge.pipeline.tables.schema import Table
+from kedge.pipeline.verbs.forget import Forget, taken_at
+from kedge.pipeline.verbs.verb import unheard
 from tests.cli.plans import files, is_refused, put, said
 from tests.kit.commands import plan as run
 
@@ -69,14 +72,35 @@ def test_plans_are_kept_while_partitions_are_being_reassigned(made: Path) -> Non
     assert [row["snapshot"] for row in found["snapshots"]] == [day(100)]
 
 
-def test_forget_that_was_interrupted_is_completed(made: Path) -> None:
-    """The partitions go last."""
-    place = Place(made, "east", day(200))
-    for path in made.glob(f"*/cluster=east/snapshot={day(200)}/*"):
-        if path != place.path(PARTITION):
-            path.unlink()
-    said("forget", made, "--cluster", "east", "--older-than", "150d")
-    assert not [*made.glob(f"*/cluster=east/snapshot={day(200)}")]
+class Interrupted(Exception):
+    pass
+
+
+@attrs.frozen
+class Cut(Place):
+    """Its process ends at the removal of one of its tables."""
+
+    before: str = ""
+
+    def remove(self, table: Table, part: str = PART) -> None:
+        if table.name == self.before:
+            raise Interrupted
+        super().remove(table, part)
+
+
+@pytest.mark.parametrize("before", ["partition", "snapshot_time", "plan", "broker"])
+def test_forget_that_was_interrupted_is_completed(made: Path, before: str) -> None:
+    """Whether its id has a date or not: its partitions and its time are deleted last."""
+    for snapshot, days_ago in ((day(70), 70), (day(200), 200), ("monday", 200)):
+        time = from_rows(SNAPSHOT_TIME, [(TODAY - timedelta(days=days_ago),)])
+        Place(made, "east", snapshot).write(SNAPSHOT_TIME, time)
+    for snapshot in (day(200), "monday"):
+        put(made, "east", snapshot)
+        said("balance-leaders", made, "--cluster", "east", "--snapshot", snapshot)
+        with pytest.raises(Interrupted):
+            Forget().run(Cut(made, "east", snapshot, before), {}, unheard)
+        said("forget", made, "--cluster", "east", "--older-than", "150d")
+        assert not [*made.glob(f"*/cluster=east/snapshot={snapshot}")]
 
 
 @pytest.mark.parametrize("age,hint", [("90", "1 min 30 s; did you mean 90d?"), ("23h", "23 h")])

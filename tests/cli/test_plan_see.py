@@ -150,6 +150,12 @@ def test_topics_created_after_the_plan_are_named(made: Path) -> None:
     assert emptiness(made, "--name", "never")[1]["new_topics"] is None
 
 
+def test_topics_are_compared_with_the_last_plan_up_to_the_snapshot(made: Path) -> None:
+    said("drain", made, "--brokers", "1001", "--snapshot", "2026-11-19")
+    assert emptiness(made)[1]["plan_snapshot"] == "2026-11-20"
+    assert emptiness(made, "--snapshot", "2026-11-19")[1]["plan_snapshot"] == "2026-11-19"
+
+
 @pytest.mark.parametrize(
     "row",
     [

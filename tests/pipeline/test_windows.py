@@ -69,6 +69,12 @@ def test_times_are_those_of_the_zone(now: datetime, opens: datetime) -> None:
     assert opens_at([window("22:00-04:00 Europe/Berlin")], now) == opens
 
 
+def test_window_of_the_day_before_is_that_of_the_zone() -> None:
+    """In Los Angeles it is still the 24th, and the window of the 23rd is open for another hour."""
+    now = datetime(2026, 11, 25, 2, tzinfo=UTC)
+    assert opens_at([window("20:00-19:00 America/Los_Angeles")], now) == now
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "22:00", "22:00-22:00 UTC", "24:00-04:00 UTC", "25:00-04:00 UTC", "22:60-04:00 UTC", "1:00-4:00 UTC",

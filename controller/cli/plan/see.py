@@ -28,7 +28,19 @@ from ..engines import SPARK, Engine, spark
 from ..options import Duration, Whole, command, json_option, option, quiet_option
 from ..printing import ids, print_pairs, print_rows
 from .compare import common_of
-from .options import CHOOSE, Brokers, Common, alone, cluster_option, engined, failing, formatted, since, until
+from .options import (
+    CHOOSE,
+    Brokers,
+    Common,
+    alone,
+    cluster_option,
+    engined,
+    failing,
+    formatted,
+    output_options,
+    since,
+    until,
+)
 from .running import finish, need_spark, places, told_of
 
 _DAY_S: Final = 86_400
@@ -146,9 +158,13 @@ def is_empty(common: Common, *, brokers: tuple[int, ...], name: str) -> None:
 
 
 @command("forget", example="kedge plan forget tables --older-than 90d --dry-run")
+@formatted
 @option("--older-than", "age_s", type=Duration(), required=True, help="Time to keep a snapshot, such as 90d.")
-@engined
-def forget(common: Common, *, age_s: float) -> None:
+@cluster_option
+@_every_cluster
+@output_options
+@alone
+def forget(*, age_s: float, **where: Any) -> None:
     """Delete old snapshots with their plans.
 
     The newest snapshot of a cluster is kept, and so are snapshots of unknown age. While partitions are being
@@ -159,6 +175,7 @@ def forget(common: Common, *, age_s: float) -> None:
     with failing():
         if age_s < _DAY_S:
             raise BadInput(f"--older-than: expected at least a day, got {duration(age_s)}; did you mean {age_s:g}d?")
+        common = Common(snapshot=None, **where).checked()
         if common.tables.in_spark:
             raise BadInput(f"{common.tables}: only files are deleted; delete rows of a catalog or of Delta by SQL")
         limit = datetime.now(UTC) - timedelta(seconds=age_s)
