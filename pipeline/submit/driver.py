@@ -228,7 +228,7 @@ def _run(
     sent, told = 0, []
     for place, planned in enumerate(jobs):
         if place and pause_s:
-            follower.told("waiting", planned, f"{duration(pause_s)} between two waves")
+            follower.told("waiting", planned, f"{duration(pause_s)} before {planned.words}")
             follower.time.pause(pause_s)
         _await(follower, progress, planned, windows)
         follower.time.checkpoint()

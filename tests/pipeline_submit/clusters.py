@@ -183,11 +183,12 @@ def make(
     topics: Sequence[str] = ("orders", "payments"),
     file_bytes_max: int = 20_000,
     sink: type[FolderSink] = FolderSink,
+    large: TopicPartition = LARGE,
     large_records: int = 0,
     **rig_options: Any,
 ) -> Made:
     """Six brokers in three racks, two topics, and a plan that drains broker 1, in several waves. `large_records`: so
-    many more records of 1,000 bytes are in the partition LARGE."""
+    many more records of 1,000 bytes are in the partition `large`."""
     sinks: list[FolderSink] = []
 
     def journal(_: int) -> Journal:
@@ -201,7 +202,7 @@ def make(
     for topic in topics:
         rig.create_topic(topic, replicas=layout, records=100)
     if large_records:
-        rig.fill([LARGE], large_records)
+        rig.fill([large], large_records)
     rig.run(200)
     made = Made(rig, folder / "plan", folder / "journal", {}, {}, sinks)
     made.before = made.replicas()

@@ -9,6 +9,7 @@ import pytest
 from kedge.controller.model.values import TopicPartition
 from kedge.pipeline.errors import Stopped
 from kedge.pipeline.submit import Event, roll_back, submit
+from kedge.pipeline.submit.cluster import IS_OFFLINE, Seen, behind
 from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
 
 Making = Callable[..., Made]
@@ -120,7 +121,7 @@ def test_waves_are_apart_by_the_pause(made: Made) -> None:
     assert sent_s - began_s < 5
     assert 100 <= again_s - done_s < 105
     assert end_s - again_s < 50
-    assert waits(made) == [(2, "1 min 40 s between two waves")]
+    assert waits(made) == [(2, "1 min 40 s before wave 2")]
 
 
 def test_layout_has_partitions_beside_the_plan(made: Made) -> None:
@@ -128,3 +129,14 @@ def test_layout_has_partitions_beside_the_plan(made: Made) -> None:
     beside = {tp for tp, replicas in made.before.items() if DOWN in replicas}
     assert {TopicPartition("orders", 3), TopicPartition("orders", 4)} <= beside
     assert all(DOWN not in set(made.targets[tp]) - set(made.before[tp]) for tp in made.targets)
+
+
+def test_partitions_that_move_are_not_under_replicated() -> None:
+    """Nor are those that are being deleted."""
+    found = {
+        ("lacks", 0): Seen((1, 2, 3), None, (1,), 1),
+        ("moves", 0): Seen((1, 2, 3), (1, 2, 4), (1, 2), 1),
+        ("whole", 0): Seen((1, 2), None, (2, 1), 1),
+        ("goes", 0): Seen((1, 2), None, (), -1, problem=IS_OFFLINE),
+    }
+    assert behind(found.items()) == {("lacks", 0): {2, 3}}
