@@ -11,16 +11,10 @@ A command declares `endpoint_options`, and runs inside `ending()` and `connected
 
 from __future__ import annotations
 
-from .connecting import connected
-from .errors import Failed, Refused, ending
-from .options import Endpoint, action, endpoint_options
-
-__all__ = [
-    "Endpoint",
-    "Failed",
-    "Refused",
-    "action",
-    "connected",
-    "ending",
-    "endpoint_options",
-]
+from .connecting import connected as connected
+from .errors import Failed as Failed
+from .errors import Refused as Refused
+from .errors import ending as ending
+from .options import Endpoint as Endpoint
+from .options import action as action
+from .options import endpoint_options as endpoint_options
