@@ -50,7 +50,6 @@ def fields_of(kind: Any) -> Mapping[str, Any]:
 
 
 def tagged_of(field: Any, version: int) -> Mapping[int, Any]:
-    """The tagged fields of a struct, by tag."""
     tags: Mapping[int, Any] = field.tagged_fields(version)._tags
     return tags
 

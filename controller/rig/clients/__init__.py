@@ -34,7 +34,6 @@ class Clients:
     _stepping: list[Producer | Group] = attrs.field(factory=list)
 
     def metadata(self, *, knows_status: bool = True) -> ClientMetadata:
-        """The metadata of a new client."""
         return ClientMetadata(self.brokers, self.clock, knows_status)
 
     def producer(self, partitioner: Partitioner | None = None, *, knows_status: bool = True) -> Producer:
