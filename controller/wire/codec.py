@@ -2,8 +2,7 @@
 
 Its messages (`kafka.protocol.admin`, `.consumer`, ...) and `kafka.errors` are public, and imported where they are used.
 All else is imported from here, so that only this module depends on the release, which `setup.cfg` bounds.
-`tests/house/test_codec.py` holds the rule. `kedge.controller.cli.kafka.client` has what commands need of its
-connections.
+`tests/house/test_codec.py` holds the rule.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 host        the controller's host (`kedge.controller.model.host.Host`), which sends requests to the broker
 orders      the controller's requests as the broker's messages, its answers back; nothing is sent here
-link        one connection to a broker: its versions, a request, its answer in time
 sessions    BrokerRegistration and BrokerHeartbeat: which brokers are alive
 in_sync     AlterPartition: a leader changes its isr
 leaving     ControlledShutdown: a broker hands over its leaderships

@@ -25,6 +25,7 @@ from ...model.host import (
 )
 from ...model.values import Broker, BrokerRegistration, Endpoint
 from ..calls import Address
+from ..link import Link, NotDelivered
 from ..messages import messages_of
 from ..peers import Peers
 from ..peers.directory import is_beside_gateway
@@ -34,7 +35,6 @@ from ..security.client import Credentials
 from ..security.gateways import login_at
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
-from .link import Link, NotDelivered
 from .orders import Fields, Ordered
 
 TIMEOUT_S: Final = 10.0
