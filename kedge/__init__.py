@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .controller.check import inspect as inspect
     from .controller.metrics.prometheus import ControllerCollector as ControllerCollector
     from .names import *  # noqa: F403 - for type checkers only
-    from .names import __all__ as __all__
 
+    __all__: list[str]
     __version__: str
 
 _LATE: Final = {
@@ -46,6 +46,10 @@ def _version() -> str:
         return "unknown"
 
 
+def _public() -> list[str]:
+    return sorted([*_LATE, *(name for name in vars(import_module(".names", __name__)) if not name.startswith("_"))])
+
+
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return _version()
@@ -53,13 +57,12 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(_LATE[name], __name__), name)
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module 'kedge' has no attribute {name!r}")
-    names = import_module(".names", __name__)
     if name == "__all__":
-        return sorted([*_LATE, *names.__all__])
-    if name not in names.__all__:
+        return _public()
+    if name not in _public():
         raise AttributeError(f"module 'kedge' has no attribute {name!r}")
-    return getattr(names, name)
+    return getattr(import_module(".names", __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "__version__", *_LATE, *import_module(".names", __name__).__all__})
+    return sorted({*globals(), "__version__", *_public()})

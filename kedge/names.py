@@ -1,218 +1,96 @@
 """The public names of `kedge`, imported from the modules that define them."""
 
-from __future__ import annotations
-
-from .controller.admin import (
-    ALL,
-    Admin,
-    Hooks,
-    Results,
-)
-from .controller.host import (
-    Controller,
-    Description,
-    WrongMode,
-)
-from .controller.metrics import BrokerMeters, Meter
-from .controller.model.config_requests import (
-    AlterConfigOp,
-    ConfigEntry,
-    ConfigResource,
-    ConfigResourceType,
-    ConfigSource,
-    ConfigSynonym,
-    OpType,
-)
-from .controller.model.errors import (
-    ApiError,
-    ClusterAuthorizationFailed,
-    ControllerError,
-    DuplicateBrokerRegistration,
-    ElectionNotNeeded,
-    EligibleLeadersNotAvailable,
-    ErrorCode,
-    FencedLeaderEpoch,
-    IneligibleReplica,
-    InvalidConfig,
-    InvalidPartitions,
-    InvalidReplicaAssignment,
-    InvalidReplicationFactor,
-    InvalidRequest,
-    InvalidThrottle,
-    InvalidTopic,
-    InvalidUpdateVersion,
-    LeaderNotAvailable,
-    NoReassignmentInProgress,
-    NotController,
-    PolicyViolation,
-    PreferredLeaderNotAvailable,
-    ReassignmentInProgress,
-    ReplicaNotAvailable,
-    RequestTimedOut,
-    StaleBrokerEpoch,
-    StorageError,
-    TopicAlreadyExists,
-    TopicDeletionDisabled,
-    UnknownMemberId,
-    UnknownTopicOrPartition,
-)
-from .controller.model.host import (
-    Host,
-    HostNotices,
-    HostResponse,
-    LeaderAndIsrPartition,
-    LeaderAndIsrRequest,
-    LivePeer,
-    PartitionMetadata,
-    StopReplicaPartition,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
-from .controller.model.requests import (
-    AcceptedIsr,
-    AlterReassignmentsOptions,
-    CreatedTopic,
-    DeletePartitions,
-    ElectionType,
-    NewPartitionReassignment,
-    NewPartitions,
-    NewTopic,
-    PartitionDescription,
-    PartitionReassignment,
-    ReassignmentAnswer,
-    ReplicaLogDirInfo,
-    TopicDescription,
-    TopicPartitionReplica,
-)
-from .controller.model.throttles import (
-    ReassignPartitionsOptions,
-    ThrottledRate,
-    ThrottledReplicas,
-)
-from .controller.model.values import (
-    NEW_BROKER_ID,
-    BrokerRegistration,
-    Endpoint,
-    Settings,
-    TopicPartition,
-)
-from .controller.quota import ReplicationQuota, ReplicationQuotas, Rotation
-from .controller.runtime.journal import (
-    CallableSink,
-    FolderSink,
-    Journal,
-    MemorySink,
-)
-from .controller.runtime.log_reports import (
-    LogReport,
-)
-from .controller.runtime.replies import (
-    WouldDeadlock,
-)
-from .controller.runtime.submit import (
-    Overloaded,
-)
-from .stores import (
-    MemoryServer,
-    MemoryStore,
-    MetadataStore,
-    StoreError,
-    open_store,
-)
-
-__all__ = [
-    "ALL",
-    "NEW_BROKER_ID",
-    "AcceptedIsr",
-    "Admin",
-    "AlterConfigOp",
-    "AlterReassignmentsOptions",
-    "ApiError",
-    "BrokerMeters",
-    "BrokerRegistration",
-    "CallableSink",
-    "ClusterAuthorizationFailed",
-    "ConfigEntry",
-    "ConfigResource",
-    "ConfigResourceType",
-    "ConfigSource",
-    "ConfigSynonym",
-    "Controller",
-    "ControllerError",
-    "CreatedTopic",
-    "DeletePartitions",
-    "Description",
-    "DuplicateBrokerRegistration",
-    "ElectionNotNeeded",
-    "ElectionType",
-    "EligibleLeadersNotAvailable",
-    "Endpoint",
-    "ErrorCode",
-    "FencedLeaderEpoch",
-    "FolderSink",
-    "Hooks",
-    "Host",
-    "HostNotices",
-    "HostResponse",
-    "IneligibleReplica",
-    "InvalidConfig",
-    "InvalidPartitions",
-    "InvalidReplicaAssignment",
-    "InvalidReplicationFactor",
-    "InvalidRequest",
-    "InvalidThrottle",
-    "InvalidTopic",
-    "InvalidUpdateVersion",
-    "Journal",
-    "LeaderAndIsrPartition",
-    "LeaderAndIsrRequest",
-    "LeaderNotAvailable",
-    "LivePeer",
-    "LogReport",
-    "MemoryServer",
-    "MemorySink",
-    "MemoryStore",
-    "MetadataStore",
-    "Meter",
-    "NewPartitionReassignment",
-    "NewPartitions",
-    "NewTopic",
-    "NoReassignmentInProgress",
-    "NotController",
-    "OpType",
-    "Overloaded",
-    "PartitionDescription",
-    "PartitionMetadata",
-    "PartitionReassignment",
-    "PolicyViolation",
-    "PreferredLeaderNotAvailable",
-    "ReassignPartitionsOptions",
-    "ReassignmentAnswer",
-    "ReassignmentInProgress",
-    "ReplicaLogDirInfo",
-    "ReplicaNotAvailable",
-    "ReplicationQuota",
-    "ReplicationQuotas",
-    "RequestTimedOut",
-    "Results",
-    "Rotation",
-    "Settings",
-    "StaleBrokerEpoch",
-    "StopReplicaPartition",
-    "StopReplicaRequest",
-    "StorageError",
-    "StoreError",
-    "ThrottledRate",
-    "ThrottledReplicas",
-    "TopicAlreadyExists",
-    "TopicDeletionDisabled",
-    "TopicDescription",
-    "TopicPartition",
-    "TopicPartitionReplica",
-    "UnknownMemberId",
-    "UnknownTopicOrPartition",
-    "UpdateMetadataRequest",
-    "WouldDeadlock",
-    "WrongMode",
-    "open_store",
-]
+from .controller.admin import ALL as ALL
+from .controller.admin import Admin as Admin
+from .controller.admin import Hooks as Hooks
+from .controller.admin import Results as Results
+from .controller.host import Controller as Controller
+from .controller.host import Description as Description
+from .controller.host import WrongMode as WrongMode
+from .controller.metrics import BrokerMeters as BrokerMeters
+from .controller.metrics import Meter as Meter
+from .controller.model.config_requests import AlterConfigOp as AlterConfigOp
+from .controller.model.config_requests import ConfigEntry as ConfigEntry
+from .controller.model.config_requests import ConfigResource as ConfigResource
+from .controller.model.config_requests import ConfigResourceType as ConfigResourceType
+from .controller.model.config_requests import ConfigSource as ConfigSource
+from .controller.model.config_requests import ConfigSynonym as ConfigSynonym
+from .controller.model.config_requests import OpType as OpType
+from .controller.model.errors import ApiError as ApiError
+from .controller.model.errors import ClusterAuthorizationFailed as ClusterAuthorizationFailed
+from .controller.model.errors import ControllerError as ControllerError
+from .controller.model.errors import DuplicateBrokerRegistration as DuplicateBrokerRegistration
+from .controller.model.errors import ElectionNotNeeded as ElectionNotNeeded
+from .controller.model.errors import EligibleLeadersNotAvailable as EligibleLeadersNotAvailable
+from .controller.model.errors import ErrorCode as ErrorCode
+from .controller.model.errors import FencedLeaderEpoch as FencedLeaderEpoch
+from .controller.model.errors import IneligibleReplica as IneligibleReplica
+from .controller.model.errors import InvalidConfig as InvalidConfig
+from .controller.model.errors import InvalidPartitions as InvalidPartitions
+from .controller.model.errors import InvalidReplicaAssignment as InvalidReplicaAssignment
+from .controller.model.errors import InvalidReplicationFactor as InvalidReplicationFactor
+from .controller.model.errors import InvalidRequest as InvalidRequest
+from .controller.model.errors import InvalidThrottle as InvalidThrottle
+from .controller.model.errors import InvalidTopic as InvalidTopic
+from .controller.model.errors import InvalidUpdateVersion as InvalidUpdateVersion
+from .controller.model.errors import LeaderNotAvailable as LeaderNotAvailable
+from .controller.model.errors import NoReassignmentInProgress as NoReassignmentInProgress
+from .controller.model.errors import NotController as NotController
+from .controller.model.errors import PolicyViolation as PolicyViolation
+from .controller.model.errors import PreferredLeaderNotAvailable as PreferredLeaderNotAvailable
+from .controller.model.errors import ReassignmentInProgress as ReassignmentInProgress
+from .controller.model.errors import ReplicaNotAvailable as ReplicaNotAvailable
+from .controller.model.errors import RequestTimedOut as RequestTimedOut
+from .controller.model.errors import StaleBrokerEpoch as StaleBrokerEpoch
+from .controller.model.errors import StorageError as StorageError
+from .controller.model.errors import TopicAlreadyExists as TopicAlreadyExists
+from .controller.model.errors import TopicDeletionDisabled as TopicDeletionDisabled
+from .controller.model.errors import UnknownMemberId as UnknownMemberId
+from .controller.model.errors import UnknownTopicOrPartition as UnknownTopicOrPartition
+from .controller.model.host import Host as Host
+from .controller.model.host import HostNotices as HostNotices
+from .controller.model.host import HostResponse as HostResponse
+from .controller.model.host import LeaderAndIsrPartition as LeaderAndIsrPartition
+from .controller.model.host import LeaderAndIsrRequest as LeaderAndIsrRequest
+from .controller.model.host import LivePeer as LivePeer
+from .controller.model.host import PartitionMetadata as PartitionMetadata
+from .controller.model.host import StopReplicaPartition as StopReplicaPartition
+from .controller.model.host import StopReplicaRequest as StopReplicaRequest
+from .controller.model.host import UpdateMetadataRequest as UpdateMetadataRequest
+from .controller.model.requests import AcceptedIsr as AcceptedIsr
+from .controller.model.requests import AlterReassignmentsOptions as AlterReassignmentsOptions
+from .controller.model.requests import CreatedTopic as CreatedTopic
+from .controller.model.requests import DeletePartitions as DeletePartitions
+from .controller.model.requests import ElectionType as ElectionType
+from .controller.model.requests import NewPartitionReassignment as NewPartitionReassignment
+from .controller.model.requests import NewPartitions as NewPartitions
+from .controller.model.requests import NewTopic as NewTopic
+from .controller.model.requests import PartitionDescription as PartitionDescription
+from .controller.model.requests import PartitionReassignment as PartitionReassignment
+from .controller.model.requests import ReassignmentAnswer as ReassignmentAnswer
+from .controller.model.requests import ReplicaLogDirInfo as ReplicaLogDirInfo
+from .controller.model.requests import TopicDescription as TopicDescription
+from .controller.model.requests import TopicPartitionReplica as TopicPartitionReplica
+from .controller.model.throttles import ReassignPartitionsOptions as ReassignPartitionsOptions
+from .controller.model.throttles import ThrottledRate as ThrottledRate
+from .controller.model.throttles import ThrottledReplicas as ThrottledReplicas
+from .controller.model.values import NEW_BROKER_ID as NEW_BROKER_ID
+from .controller.model.values import BrokerRegistration as BrokerRegistration
+from .controller.model.values import Endpoint as Endpoint
+from .controller.model.values import Settings as Settings
+from .controller.model.values import TopicPartition as TopicPartition
+from .controller.quota import ReplicationQuota as ReplicationQuota
+from .controller.quota import ReplicationQuotas as ReplicationQuotas
+from .controller.quota import Rotation as Rotation
+from .controller.runtime.journal import CallableSink as CallableSink
+from .controller.runtime.journal import FolderSink as FolderSink
+from .controller.runtime.journal import Journal as Journal
+from .controller.runtime.journal import MemorySink as MemorySink
+from .controller.runtime.log_reports import LogReport as LogReport
+from .controller.runtime.replies import WouldDeadlock as WouldDeadlock
+from .controller.runtime.submit import Overloaded as Overloaded
+from .stores import MemoryServer as MemoryServer
+from .stores import MemoryStore as MemoryStore
+from .stores import MetadataStore as MetadataStore
+from .stores import StoreError as StoreError
+from .stores import open_store as open_store

@@ -34,14 +34,11 @@ class StoreContainer(DockerContainer):  # type: ignore[misc]  # mypy skips testc
         self._port: Final = port
 
     def url(self, root: str = "", **options: object) -> str:
-        """The url for `open_store`."""
         address = f"{self.get_container_host_ip()}:{self.get_exposed_port(self._port)}"
         return store_url(self.scheme, [address], root, options)
 
 
 class EtcdContainer(StoreContainer):
-    """One etcd with one member."""
-
     scheme = "etcd"
 
     def __init__(self, image: str = ETCD_IMAGE) -> None:
@@ -50,8 +47,6 @@ class EtcdContainer(StoreContainer):
 
 
 class ZooKeeperContainer(StoreContainer):
-    """One ZooKeeper server."""
-
     scheme = "zookeeper"
 
     def __init__(self, image: str = ZOOKEEPER_IMAGE) -> None:

@@ -68,7 +68,6 @@ class Ensemble(Running, Generic[_Node]):
 
     @property
     def version(self) -> str:
-        """The version of the servers."""
         return self.nodes[0].version
 
     def start(self, timeout_s: float = START_S) -> None:
@@ -98,7 +97,6 @@ class Ensemble(Running, Generic[_Node]):
         self._cable().cut(self.nodes.index(node))
 
     def mend(self, node: _Node) -> None:
-        """Connect the node again."""
         self._cable().mend(self.nodes.index(node))
 
     def close(self) -> None:

@@ -63,7 +63,6 @@ class Network:
         self._run("link", "set", self._names[node], "down")
 
     def mend(self, node: int) -> None:
-        """The node is reachable again."""
         self._run("link", "set", self._names[node], "up")
 
     def close(self) -> None:

@@ -208,7 +208,6 @@ class ServerProcess:
             os.kill(self.pid, signal.SIGCONT)
 
     def log_tail(self) -> str:
-        """The end of its output."""
         with contextlib.suppress(OSError):
             return self._log.read_bytes()[-_LOG_BYTES:].decode(errors="replace")
         return ""

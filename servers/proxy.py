@@ -49,7 +49,6 @@ class Proxy:
             _end(pair)
 
     def mend(self) -> None:
-        """Forward again."""
         with self._lock:
             self._refusing = False
 

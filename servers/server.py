@@ -58,11 +58,9 @@ class Running(abc.ABC):
         """End it and remove its temporary files."""
 
     def url(self, root: str = "", **options: object) -> str:
-        """The url for `open_store`."""
         return store_url(self.scheme, self.addresses, root, options)
 
     def __enter__(self) -> Self:
-        """Start it."""
         try:
             self.start()
         except BaseException:
@@ -71,7 +69,6 @@ class Running(abc.ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
         self.close()
 
 
@@ -95,7 +92,6 @@ class LocalServer(Running):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The address as a tuple."""
         return (self.address,)
 
     @property
@@ -138,7 +134,6 @@ class LocalServer(Running):
         self._process.pause()
 
     def resume(self) -> None:
-        """It continues."""
         self._process.resume()
 
     def close(self) -> None:
@@ -150,7 +145,6 @@ class LocalServer(Running):
             self._own.close()
 
     def log_tail(self) -> str:
-        """The end of its output."""
         return self._process.log_tail()
 
     @abc.abstractmethod

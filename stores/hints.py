@@ -108,7 +108,6 @@ class HintStream(Subscription):
                 self._awake.wait(left_s if wait_s is None else max(min(left_s, wait_s), 0.001))
 
     def close(self) -> None:
-        """End the stream."""
         with self._lock:
             self._closed = True
             self._awake.notify_all()
@@ -123,7 +122,6 @@ class HintStream(Subscription):
             self._awake.notify_all()
 
     def resync(self, reason: str) -> None:
-        """Queue a Resync for every prefix."""
         with self._lock:
             for prefix in self._prefixes:
                 self.push(Resync(prefix, reason))

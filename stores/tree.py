@@ -70,7 +70,6 @@ def kept(entries: Iterable[TreeEntry]) -> Iterator[tuple[str, bytes, int]]:
 
 
 def parents_of(keys: Iterable[str]) -> set[str]:
-    """All ancestors of `keys`."""
     found: set[str] = set()
     for key in keys:
         above = key.rpartition("/")[0]

@@ -6,7 +6,8 @@ row is taken as its first row describes it. It imports nothing of the runtime, s
 use it as it is.
 """
 
-from .standing import RULES, Illegal, PartitionState
-from .trace import CHECKED, Trace
-
-__all__ = ["CHECKED", "RULES", "Illegal", "PartitionState", "Trace"]
+from .standing import RULES as RULES
+from .standing import Illegal as Illegal
+from .standing import PartitionState as PartitionState
+from .trace import CHECKED as CHECKED
+from .trace import Trace as Trace

@@ -63,7 +63,6 @@ class ReplayedTerm:
         self.commit = ReplayedCommit()
 
     def stand(self, standing: PartitionState) -> None:
-        """Set the present values of the partition."""
         self.partitions[standing.key] = standing
         if standing.topic_id:
             self.topics[standing.topic] = standing.topic_id

@@ -4,19 +4,13 @@
 finding.
 """
 
-from .findings import KINDS, SEVERITIES, Counts, Finding, Kind, Report, Severity
-from .rules import RULES, inspect
-from .store import check_store
-
-__all__ = [
-    "KINDS",
-    "RULES",
-    "SEVERITIES",
-    "Counts",
-    "Finding",
-    "Kind",
-    "Report",
-    "Severity",
-    "check_store",
-    "inspect",
-]
+from .findings import KINDS as KINDS
+from .findings import SEVERITIES as SEVERITIES
+from .findings import Counts as Counts
+from .findings import Finding as Finding
+from .findings import Kind as Kind
+from .findings import Report as Report
+from .findings import Severity as Severity
+from .rules import RULES as RULES
+from .rules import inspect as inspect
+from .store import check_store as check_store

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .extras import need
 
-__all__ = ["main"]
-
 
 def main() -> None:
     need("cli")

@@ -136,8 +136,6 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command with an example, and options in groups."""
-
     def __init__(self, *args: Any, example: str, **more: Any) -> None:
         super().__init__(*args, **more)
         self.example = example

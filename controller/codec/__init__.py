@@ -1,5 +1,3 @@
 """Key paths and the JSON of every key: bytes in, values out. Broken content raises `BadValue`, never another error."""
 
-from .text import BadValue
-
-__all__ = ["BadValue"]
+from .text import BadValue as BadValue

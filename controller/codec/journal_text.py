@@ -78,6 +78,5 @@ def moves(
 
 
 def replica(intent: DeleteIntent) -> str:
-    """A replica that is to be deleted."""
     named = topic(intent.topic, intent.topic_id)
     return f'{named},"partition":{intent.partition},"leader_epoch":{intent.leader_epoch},"broker":{intent.broker}'

@@ -59,7 +59,6 @@ def _integers(raw: object) -> Replicas:
 
 
 def encode(entries: Iterable[LegacyEntry], extra: Extra | None = None, format_: int = 1) -> bytes:
-    """The value of the key."""
     partitions = ",".join(
         f'{{"topic":{dump(e.topic)},"partition":{e.partition},"replicas":{dump_ids(e.target)}{dump_extra(e.extra)}}}'
         for e in entries

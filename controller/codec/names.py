@@ -30,7 +30,6 @@ def broker_in(name: str) -> int:
 
 
 def is_topic(name: str) -> bool:
-    """Whether `name` is legal as a topic's name."""
     return _TOPIC.fullmatch(name) is not None
 
 

@@ -46,7 +46,6 @@ def _brokers(found: Mapping[str, object]) -> list[str]:
 
 
 def _previous(kind: MarkKind, found: Mapping[str, object]) -> dict[str, dict[str, ConfigMark]]:
-    """The configs of each owner."""
     previous = fields(found.get("previous") or {}, "previous")
     for owner in previous:
         if kind == "brokers":

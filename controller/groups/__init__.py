@@ -15,7 +15,9 @@ The package reads no clock, starts no thread and does no I/O. A host that keeps 
 
 from __future__ import annotations
 
-from .coordinator import Append, Coordinator, Output, refused
-from .partitions import OFFSETS_TOPIC, partition_of
-
-__all__ = ["OFFSETS_TOPIC", "Append", "Coordinator", "Output", "partition_of", "refused"]
+from .coordinator import Append as Append
+from .coordinator import Coordinator as Coordinator
+from .coordinator import Output as Output
+from .coordinator import refused as refused
+from .partitions import OFFSETS_TOPIC as OFFSETS_TOPIC
+from .partitions import partition_of as partition_of

@@ -186,7 +186,6 @@ class Coordinator:
         return min(due_ms, default=None)
 
     def listed(self) -> list[Listed]:
-        """Every group."""
         return [Listed(group.group_id, group.protocol_type or "", group.state) for group in self.groups.values()]
 
     # --- inside
@@ -282,7 +281,6 @@ _IN_GROUP: Final[dict[type, Callable[..., None]]] = {
 
 
 def _creates(asked: GroupRequest) -> bool:
-    """Whether the request creates its group."""
     if isinstance(asked, Join):
         return not asked.member_id
     return isinstance(asked, Commit) and asked.generation < 0

@@ -54,7 +54,6 @@ class Member:
 
     @property
     def held_bytes(self) -> int:
-        """The memory that the member takes (`held`)."""
         return max(held.MEMBER, self._brought_bytes + len(self.assignment))
 
     def growth(self, protocols: Iterable[tuple[str, bytes]] | None = None, assignment: bytes | None = None) -> int:
@@ -69,7 +68,6 @@ class Member:
         return self.joining is not None or self.syncing is not None
 
     def metadata(self, protocol: str) -> bytes:
-        """The member's metadata for this protocol."""
         return next((data for name, data in self.protocols if name == protocol), b"")
 
     def vote(self, candidates: set[str]) -> str:
@@ -157,7 +155,6 @@ class Group:
 
     @property
     def has_all_joined(self) -> bool:
-        """Whether a rebalance has all members."""
         return not self.pending and all(member.joining is not None for member in self.members.values())
 
     @property
@@ -168,7 +165,6 @@ class Group:
     # --- offsets
 
     def commit(self, tp: TopicPartition, offset: CommittedAt) -> None:
-        """Set the committed offset of a partition."""
         self.forget(tp)
         self.offsets[tp] = offset
         self.offset_bytes += held.by_offset(tp, offset.committed)
@@ -188,7 +184,6 @@ class Group:
 
     @property
     def held_bytes(self) -> int:
-        """The memory that the group takes (`held`)."""
         ids = held.by_ids(self.group_id, *self.pending)
         return held.GROUP + ids + self.offset_bytes + sum(member.held_bytes for member in self.members.values())
 
@@ -237,7 +232,6 @@ class Group:
 
     @property
     def next_ms(self) -> int | None:
-        """When the group's next deadline is."""
         due = [self.join_deadline_ms, self.sync_deadline_ms, *self.pending.values()]
         due += [member.deadline_ms for member in self.members.values()]
         return min((ms for ms in due if ms is not None), default=None)

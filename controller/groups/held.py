@@ -41,10 +41,8 @@ def by_ids(*ids: str) -> int:
 
 
 def by_protocols(protocols: Iterable[tuple[str, bytes]]) -> int:
-    """Protocols of a member, with their metadata."""
     return sum(_PROTOCOL + sys.getsizeof(name) + len(metadata) for name, metadata in protocols)
 
 
 def by_offset(tp: TopicPartition, committed: Committed) -> int:
-    """A committed offset."""
     return _OFFSET + sys.getsizeof(tp.topic) + sys.getsizeof(committed.metadata)

@@ -27,8 +27,6 @@ class Committed:
 
 @attrs.frozen
 class StoredMember:
-    """A member of a stored group."""
-
     member_id: str
     instance_id: str | None
     client_id: str
@@ -66,7 +64,6 @@ class OffsetRecord:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it deletes its key."""
         return self.committed is None
 
     @property
@@ -90,7 +87,6 @@ class GroupRecord:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it deletes its key."""
         return self.stored is None
 
     @property

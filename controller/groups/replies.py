@@ -116,8 +116,6 @@ class FetchedOffsets:
 
 @attrs.frozen
 class DescribedMember:
-    """A member, as tools see it."""
-
     member_id: str
     instance_id: str | None
     client_id: str

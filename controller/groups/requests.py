@@ -48,8 +48,6 @@ class Sync:
 
 @attrs.frozen
 class Heartbeat:
-    """A member is alive."""
-
     group: str
     generation: int
     member_id: str

@@ -47,7 +47,6 @@ class Turn:
     appends: list[tuple[int, Sequence[Record], Appending]] = attrs.field(factory=list)
 
     def reply(self, ticket: Ticket, answer: Reply) -> None:
-        """The answer to the request of this ticket."""
         self.replies.append((ticket, answer))
 
     def append(self, records: Sequence[Record], waiting: Appending) -> int:
@@ -59,7 +58,6 @@ class Turn:
     # --- what several kinds of event do to a group
 
     def enter(self, group: Group, state: State) -> None:
-        """Set the state of the group."""
         group.state, group.state_ms = state, self.now_ms
 
     def heard_of(self, member: Member) -> None:

@@ -61,7 +61,6 @@ class KeyContext:
         return self.store.get(key, sync=True, timeout_s=self.timeout_s)
 
     def many(self, paths: Sequence[str]) -> list[Entry | None]:
-        """The entries of `paths`."""
         return self.store.get_many(paths, timeout_s=self.timeout_s) if paths else []
 
     def current(self, paths: Sequence[str]) -> list[Entry | None]:
@@ -118,7 +117,6 @@ def op_of(key: str, content: Content, version: int) -> Op | None:
 
 
 def at_of(key: str, entry: Entry | None) -> KeyAt:
-    """The key as it was read."""
     return KeyAt(key, 0 if entry is None else entry.version)
 
 
@@ -188,7 +186,6 @@ class KeyKind:
         return PATH_BYTES + NAME_CHARACTERS_MAX
 
     def key(self, key_id: Any) -> str:
-        """The path."""
         return self.path(key_id)
 
     def content(self, key_id: Any) -> Content:

@@ -132,8 +132,6 @@ class AdmissionKeys(KeyKind):
 
 
 class ForgottenKeys(KeyKind):
-    """The same key, for a broker that is forgotten."""
-
     name, path = "forgotten", staticmethod(keys.admitted)
 
     def content(self, key_id: int) -> Content:

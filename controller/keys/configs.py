@@ -125,7 +125,6 @@ def config_in(context: KeyContext, key: str, value: bytes | None, known: Mapping
 
 
 def unread_config(key: str) -> Unreadable:
-    """What such a key of configs means."""
     if key.startswith(keys.CONFIG_TOPICS):
         return TopicConfigKeys.unreadable[0]
     return BrokerConfigKeys.unreadable[key != keys.BROKER_DEFAULTS]

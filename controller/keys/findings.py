@@ -43,5 +43,4 @@ class Findings:
         return [key for key in self._by_key if key.startswith(prefixes)] if self._by_key else []
 
     def as_dict(self) -> dict[str, str]:
-        """A copy, by key."""
         return dict(self._by_key)

@@ -60,7 +60,6 @@ class StateKeys(KeyKind):
 
 
 def read_states(context: KeyContext, partitions: Sequence[TopicPartition], now_ms: int) -> list[Event]:
-    """The events for the content of state keys."""
     if not partitions:
         return []
     entries = context.current([keys.state(tp.topic, tp.partition) for tp in partitions])
@@ -89,7 +88,6 @@ def partition_in(
 
 
 def version_in(entry: Entry | None) -> KeyVersion:
-    """The version and generation of a state key."""
     return ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
 
 

@@ -64,11 +64,9 @@ class KeyKinds:
 
     @property
     def state(self) -> ClusterState:
-        """The state that all kinds share."""
         return self.context.state
 
     def one(self, kind: type[K]) -> K:
-        """The kind of this class."""
         return cast(K, self.by_word[kind.name])
 
     def hint(self, path: str) -> None:

@@ -46,7 +46,6 @@ class TopicLoad:
         self.events: list[Event] = []
 
     def run(self) -> None:
-        """Load all topics into the state."""
         for part, (configs, states) in self._ground.ahead(self._read, _parts(self._topics())):
             self._add(part, configs, states)
 

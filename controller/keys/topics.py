@@ -148,7 +148,6 @@ def _topic(name: str, entry: Entry | None) -> TopicKey | BadValue | None:
 
 
 def _parts(topics: Sequence[TopicKey], states: Sequence[Entry | None]) -> Iterator[Sequence[Entry | None]]:
-    """The states of each topic."""
     at = 0
     for topic in topics:
         yield states[at : at + len(topic.assignments)]

@@ -4,21 +4,13 @@
 `kedge.controller.metrics.prometheus` exposes them with prometheus_client (`kedge[metrics]`).
 """
 
-from ..runtime.measures import HistogramValue
-from .collecting import collect
-from .definitions import ALL, Metric
-from .meters import BrokerMeters, Meter
-from .snapshot import MeterValue, Sample, Snapshot, Value
-
-__all__ = [
-    "ALL",
-    "BrokerMeters",
-    "HistogramValue",
-    "Meter",
-    "MeterValue",
-    "Metric",
-    "Sample",
-    "Snapshot",
-    "Value",
-    "collect",
-]
+from ..runtime.measures import HistogramValue as HistogramValue
+from .collecting import collect as collect
+from .definitions import ALL as ALL
+from .definitions import Metric as Metric
+from .meters import BrokerMeters as BrokerMeters
+from .meters import Meter as Meter
+from .snapshot import MeterValue as MeterValue
+from .snapshot import Sample as Sample
+from .snapshot import Snapshot as Snapshot
+from .snapshot import Value as Value

@@ -58,8 +58,6 @@ class ConfigKind(enum.Enum):
 
 
 class Scope(enum.Flag):
-    """Where a config may be set."""
-
     TOPIC = enum.auto()
     BROKER = enum.auto()
     ALL_BROKERS = enum.auto()

@@ -38,7 +38,6 @@ class Copy:
 
     @property
     def left(self) -> int | None:
-        """Bytes that are still to be copied."""
         return None if self.copied is None or self.to_copy is None else max(0, self.to_copy - self.copied)
 
     @property
@@ -122,7 +121,6 @@ class Rates(Generic[K]):
         """Bytes by which all copies grew since the first reading, those that were forgotten included."""
 
     def read(self, now_ms: int, sizes: Mapping[K, int]) -> None:
-        """Each copy has this size now."""
         for gone in self._copies.keys() - sizes.keys():
             del self._copies[gone]
         for key, size in sizes.items():

@@ -141,7 +141,6 @@ class Fetched:
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of all batches."""
         return sum(len(stored.batch.payload) for stored in self.batches)
 
 

@@ -97,7 +97,6 @@ def owners(kind: MarkKind, marks: Marks) -> list[str]:
 
 
 def listed(kind: MarkKind, marks: Marks) -> list[str]:
-    """The owners that the key names."""
     return [owner for owner in owners(kind, marks) if marks[owner].is_listed]
 
 

@@ -184,7 +184,6 @@ class Topic:
     kafka_moves: Mapping[int, KafkaMove] = attrs.field(factory=dict)
 
     def created_epoch(self, partition: int) -> int:
-        """The leader epoch that `partition` is created with."""
         return self.retired_epochs.get(partition, NO_EPOCH) + 1 if self.retired_epochs else 0
 
 

@@ -16,41 +16,21 @@ clock. `docs/quota.md` shows a host that uses them.
     Rotation            the order of replicas under a limit, so that none starves
 """
 
-from ..model.throttle_configs import (
-    ALL_REPLICAS,
-    FAMILIES,
-    SIDES,
-    UNLIMITED,
-    Family,
-    Side,
-    parse_rate,
-    parse_throttled_replicas,
-    rate_setting,
-    replicas_setting,
-)
-from .bound import Bound
-from .limit import PACE_MS, ReplicationQuota
-from .quotas import ReplicationQuotas
-from .rotation import Rotation
-from .window import SAMPLE_MS, SAMPLES, RateWindow
-
-__all__ = [
-    "ALL_REPLICAS",
-    "FAMILIES",
-    "PACE_MS",
-    "SAMPLES",
-    "SAMPLE_MS",
-    "SIDES",
-    "UNLIMITED",
-    "Bound",
-    "Family",
-    "RateWindow",
-    "ReplicationQuota",
-    "ReplicationQuotas",
-    "Rotation",
-    "Side",
-    "parse_rate",
-    "parse_throttled_replicas",
-    "rate_setting",
-    "replicas_setting",
-]
+from ..model.throttle_configs import ALL_REPLICAS as ALL_REPLICAS
+from ..model.throttle_configs import FAMILIES as FAMILIES
+from ..model.throttle_configs import SIDES as SIDES
+from ..model.throttle_configs import UNLIMITED as UNLIMITED
+from ..model.throttle_configs import Family as Family
+from ..model.throttle_configs import Side as Side
+from ..model.throttle_configs import parse_rate as parse_rate
+from ..model.throttle_configs import parse_throttled_replicas as parse_throttled_replicas
+from ..model.throttle_configs import rate_setting as rate_setting
+from ..model.throttle_configs import replicas_setting as replicas_setting
+from .bound import Bound as Bound
+from .limit import PACE_MS as PACE_MS
+from .limit import ReplicationQuota as ReplicationQuota
+from .quotas import ReplicationQuotas as ReplicationQuotas
+from .rotation import Rotation as Rotation
+from .window import SAMPLE_MS as SAMPLE_MS
+from .window import SAMPLES as SAMPLES
+from .window import RateWindow as RateWindow

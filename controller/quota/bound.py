@@ -38,6 +38,5 @@ class Bound:
         return min((quota.allowance() for quota in self.quotas), default=UNLIMITED)
 
     def record(self, count: int) -> None:
-        """Count bytes in each."""
         for quota in self.quotas:
             quota.record(count)

@@ -205,8 +205,6 @@ class DeleteIntended(Record):
 
 @attrs.define
 class ReplicaDeleted(Record):
-    """The broker acknowledged the deletion."""
-
     EVENTS = ("ReplicaDeleted",)
 
     intent: DeleteIntent

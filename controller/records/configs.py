@@ -65,7 +65,6 @@ class ConfigsAltered(Record):
         yield self.line(context, "ConfigChanged", self.before, self.after)
 
     def line(self, context: LineContext, event: str, before: Mapping[str, str], after: Mapping[str, str]) -> str:
-        """A line about these of the configs."""
         kind, name = self.entity.kind, self.entity.name
         detail = {"entity": str(self.entity), "configs": shown(kind, after), "was": shown(kind, before)}
         named = context.topic(name) if kind == TOPICS else ""

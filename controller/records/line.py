@@ -29,7 +29,6 @@ class LineContext:
     bytes_copied: int | None = None
 
     def topic(self, name: str) -> str:
-        """The members that name a topic."""
         return topic(name, self.topic_id(name))
 
     def line(self, event: str, members: str = "", detail: str = "", cause: str | None = None) -> str:

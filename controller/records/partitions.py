@@ -69,7 +69,6 @@ class PartitionChanged(Record):
 
     @property
     def ended(self) -> Move | None:
-        """The move that ended with this change."""
         running = self.first.move or self.before.move
         return running if self.after.move is None else None
 
@@ -158,7 +157,6 @@ class PartitionChanged(Record):
     # --- the journal
 
     def lines(self, context: LineContext) -> Iterator[str]:
-        """A line for each step of the change."""
         for step in self.steps():
             after, detail = step.after, ""
             # A row without a move may be the one that ends it: it has the origin of the move.
@@ -172,7 +170,6 @@ class PartitionChanged(Record):
             yield context.line(step.event, now, detail, step.cause)
 
     def steps(self) -> Iterator[Step]:
-        """The parts of the change, in their order."""
         before, first, via, after = self.before, self.first, self.via, self.after
         if via is not None and via.move is None:
             yield Step("TargetCleared", before, via, "offline" if after.is_offline else "topic deleted")

@@ -35,39 +35,23 @@ Every commit and every callback is checked against `kedge.controller.rig.invaria
 state of a small world. `host_suite`, `host_seeds` and `hosted` check a host of your own.
 """
 
-from ..simulated.broker import Broker, Life
-from ..simulated.clock import NodeClock, VirtualClock
-from ..simulated.flows import Flow
-from ..simulated.log import Log, Run
-from ..simulated.network import CallbackFaults, Sent
-from ..simulated.timeline import Timeline
-from .clients import Clients
-from .controllers import NotInTime
-from .invariants import InvariantBroken
-from .node import Node, State
-from .producers import Producers, Writer
-from .rig import Rig
-from .waits import describe, disagreements
-
-__all__ = [
-    "Broker",
-    "CallbackFaults",
-    "Clients",
-    "Flow",
-    "InvariantBroken",
-    "Life",
-    "Log",
-    "Node",
-    "NodeClock",
-    "NotInTime",
-    "Producers",
-    "Rig",
-    "Run",
-    "Sent",
-    "State",
-    "Timeline",
-    "VirtualClock",
-    "Writer",
-    "describe",
-    "disagreements",
-]
+from ..simulated.broker import Broker as Broker
+from ..simulated.broker import Life as Life
+from ..simulated.clock import NodeClock as NodeClock
+from ..simulated.clock import VirtualClock as VirtualClock
+from ..simulated.flows import Flow as Flow
+from ..simulated.log import Log as Log
+from ..simulated.log import Run as Run
+from ..simulated.network import CallbackFaults as CallbackFaults
+from ..simulated.network import Sent as Sent
+from ..simulated.timeline import Timeline as Timeline
+from .clients import Clients as Clients
+from .controllers import NotInTime as NotInTime
+from .invariants import InvariantBroken as InvariantBroken
+from .node import Node as Node
+from .node import State as State
+from .producers import Producers as Producers
+from .producers import Writer as Writer
+from .rig import Rig as Rig
+from .waits import describe as describe
+from .waits import disagreements as disagreements

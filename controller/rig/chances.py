@@ -29,15 +29,12 @@ class Chances:
     # --- chance
 
     def pick(self, values: Sequence[T]) -> T:
-        """One of `values`."""
         return self.rig.chance.choice(values)
 
     def between(self, low: int, high: int) -> int:
-        """A number from `low` to `high`."""
         return self.rig.chance.randint(low, high)
 
     def happens(self, likelihood: float) -> bool:
-        """Whether what is so likely happens."""
         return self.rig.chance.random() < likelihood
 
     def brokers(self, count: int) -> list[int]:
@@ -46,7 +43,6 @@ class Chances:
         return self.rig.chance.sample(ids, min(count, len(ids)))
 
     def choose(self, table: Sequence[tuple[int, T]]) -> T:
-        """One of the values, by their weights."""
         return self.rig.chance.choices([value for _, value in table], [weight for weight, _ in table])[0]
 
     # --- time
@@ -57,7 +53,6 @@ class Chances:
         heapq.heappush(self.agenda, (self.rig.clock.elapsed_ms + after_ms, self._count, do))
 
     def due(self) -> None:
-        """Call what came due."""
         while self.agenda and self.agenda[0][0] <= self.rig.clock.elapsed_ms:
             heapq.heappop(self.agenda)[2]()
 

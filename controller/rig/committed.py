@@ -77,7 +77,6 @@ class CommittedTree:
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
-        """Begin with the content of `server`."""
         rows = sorted(server.table.rows.items())
         for key, row in rows:
             if keys.partition_of(key) is not None:
@@ -99,7 +98,6 @@ class CommittedTree:
         return None if found is None else found.topic
 
     def at(self, tp: TopicPartition, revision: int) -> Moment | None:
-        """The state of `tp` at `revision` of the store."""
         return next((moment for moment in reversed(self.history.get(tp, [])) if moment.revision <= revision), None)
 
     def follow(self, commit: Committed) -> list[Change]:

@@ -67,7 +67,6 @@ class ControllerMishaps:
         self._rig.timeline.say("rig", f"cuts controller {node_id} off from {from_}")
 
     def mend(self, node_id: int) -> None:
-        """Restore all connections of the node."""
         node = self._rig.nodes[node_id]
         if node.process is not None:
             node.process.inner.reconnect()

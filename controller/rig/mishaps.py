@@ -73,7 +73,6 @@ class Mishaps(ControllerMishaps):
             self._rig.timeline.say("rig", f"pauses broker {broker_id}")
 
     def resume_broker(self, broker_id: int) -> None:
-        """It continues where it was."""
         broker = self._rig.brokers[broker_id]
         if broker.life is Life.PAUSED:
             broker.life = Life.UP

@@ -90,8 +90,6 @@ class NodeExecutor:
 
 
 class State(enum.Enum):
-    """The state of a node."""
-
     UP = "up"
     PAUSED = "paused"
     DOWN = "down"
@@ -145,7 +143,6 @@ class Node:
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs, and is not paused."""
         return self.state is State.UP
 
     def speaking(self) -> AbstractContextManager[None]:
@@ -163,7 +160,6 @@ class Node:
         return self.state is State.UP and self.process is not None and self.process.controller.is_active
 
     def start(self) -> None:
-        """Start a new process."""
         self.starts += 1
         seed = f"{self.seed}/{self.node_id}/{self.starts}"
         with self.speaking():

@@ -45,7 +45,6 @@ class Asked:
     epoch: int
 
     def after(self, values: Values) -> Values:
-        """The operator's values after the change."""
         said = values_in(self.change.name, self.change.value)
         if self.change.op is OpType.SUBTRACT:
             return tuple(value for value in values if value not in said)
@@ -99,7 +98,6 @@ class Operators:
     # --- requests
 
     def asked(self, kind: MarkKind, name: str, change: AlterConfigOp, answer: Future[Any]) -> None:
-        """An operator requested `change`, in the present term."""
         setting = (kind, name, change.name)
         self._asked.append(Asked(setting, change, answer, self._epoch))
         self._ever.setdefault(setting, set()).update(values_in(change.name, change.value))
@@ -120,7 +118,6 @@ class Operators:
     # --- commits
 
     def follow(self, commit: Committed) -> None:
-        """Take in a commit."""
         for op in commit.ops:
             owner = _owner(op.key)
             if owner is None or isinstance(op, Check):
@@ -213,7 +210,6 @@ def _settings(kind: MarkKind, name: str) -> list[_Setting]:
 
 
 def _owner(key: str) -> tuple[MarkKind, str] | None:
-    """The owner of the settings in a key."""
     for kind, parent in _PARENTS.items():
         name = key.removeprefix(parent + "/")
         if name != key and "/" not in name and key != keys.BROKER_DEFAULTS:

@@ -45,7 +45,6 @@ def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:
 
 
 def is_key_there(rig: Parts) -> bool:
-    """Whether the key exists."""
     return keys.REASSIGN_PARTITIONS in rig.server.table.rows
 
 
@@ -54,7 +53,6 @@ THEIR_ELEMENTS: Final = ("90:90", "91:91")
 
 
 def is_marked(rig: Parts) -> bool:
-    """Whether a throttle is marked for removal."""
     return any(key in rig.server.table.rows for key in MARKS)
 
 

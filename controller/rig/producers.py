@@ -96,7 +96,6 @@ class Producers:
         writer.turn += more
 
     def next_id(self, tp: TopicPartition) -> int:
-        """The id of the next record of `tp`."""
         return self._next_ids.get(tp, 0)
 
     def new_ids(self, tp: TopicPartition, count: int) -> int:
@@ -148,10 +147,8 @@ class Producers:
         return sum(waiting.run.count for found in self._waiting.values() for waiting in found)
 
     def lost(self, tp: TopicPartition, log: Log) -> list[Run]:
-        """The acknowledged records of `tp` that are not in `log`."""
         return [run for run in self._runs.get(tp, []) if not log.holds(run)]
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """The partitions with acknowledged records."""
         return list(self._runs)

@@ -51,7 +51,6 @@ class StoreServer(RecordingServer):
     # Called by a rig
 
     def client(self) -> StoreClient:
-        """A new client of the store."""
         return StoreClient(self._opens, watcher=self)
 
     def connection(self) -> StoreClient:
@@ -100,7 +99,6 @@ class StoreServer(RecordingServer):
     # Called by clients
 
     def opened(self, client: StoreClient) -> None:
-        """A client has a new session."""
         self._clients.append(client)
 
     def committed(self, client: StoreClient, ops: Sequence[Op]) -> None:

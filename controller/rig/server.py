@@ -48,7 +48,6 @@ class RecordingServer(ClusterStore):
         """Nothing happened in a step: a store in this process has delivered every event by now."""
 
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
-        """As MemoryServer, and recorded."""
         commit = super().commit(link, ops)
         if ops:
             self._history.append(Committed(self.revision, self._speaking, tuple(ops)))

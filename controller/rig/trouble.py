@@ -42,7 +42,6 @@ def for_ms(world: Chances) -> int:
 
 
 def kill_controller(world: Chances) -> str:
-    """A controller dies, and is started again."""
     node = _node(world)
     world.mishaps.kill_controller(node)
     world.later(for_ms(world), lambda: _restart_if_down(world, node))
@@ -62,7 +61,6 @@ def pause_controller(world: Chances) -> str:
 
 
 def cut_from_store(world: Chances) -> str:
-    """No way to the store."""
     node, long_ms = _node(world), for_ms(world)
     world.mishaps.cut_off(node)
     world.later(long_ms, lambda: world.mishaps.mend(node))

@@ -40,7 +40,6 @@ class WatchedAdmin(Admin):
     def alter_configs(
         self, resources: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False, **more: Any
     ) -> Results[ConfigResource, None]:
-        """As Admin."""
         results = super().alter_configs(resources, validate_only=validate_only, **more)
         for one, answer in results.items() if not validate_only else ():
             kind = _kind(one)
@@ -57,7 +56,6 @@ class WatchedAdmin(Admin):
         validate_only: bool = False,
         **more: Any,
     ) -> Results[ConfigResource, None]:
-        """As Admin."""
         said = {one: tuple(ops) for one, ops in resources.items()}
         results = super().incremental_alter_configs(said, validate_only=validate_only, **more)
         for one, answer in results.items() if not validate_only else ():
@@ -79,7 +77,6 @@ class WatchedAdmin(Admin):
         family: Family = "replication",
         **more: Any,
     ) -> Results[int, None]:
-        """As Admin."""
         options = {"auto_remove_throttle": auto_remove_throttle, "family": family, **more}
         results = super().alter_interbroker_throttled_rates(rates, **options)
         for broker in rates if not auto_remove_throttle else ():
@@ -94,7 +91,6 @@ class WatchedAdmin(Admin):
         auto_remove_throttle: bool = True,
         **more: Any,
     ) -> Results[TopicPartition, None]:
-        """As Admin."""
         options = {"auto_remove_throttle": auto_remove_throttle, **more}
         results = super().alter_interbroker_throttled_replicas(replicas, **options)
         for tp in replicas if not auto_remove_throttle else ():
@@ -105,7 +101,6 @@ class WatchedAdmin(Admin):
     def reassign_partitions(
         self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
     ) -> Results[TopicPartition, None]:
-        """As Admin."""
         results = super().reassign_partitions(assignments, options)
         if options is not None and options.throttle is not None and not options.auto_remove_throttle:
             for broker in self._brokers:
@@ -118,7 +113,6 @@ class WatchedAdmin(Admin):
     def elect_leaders(
         self, election_type: ElectionType, partitions: Iterable[TopicPartition] | All | None, **more: Any
     ) -> Future[dict[TopicPartition, ApiError | None]]:
-        """As Admin."""
         named = partitions if partitions is None or isinstance(partitions, All) else list(partitions)
         answer = super().elect_leaders(election_type, named, **more)
         if election_type is ElectionType.UNCLEAN:
@@ -126,7 +120,6 @@ class WatchedAdmin(Admin):
         return answer
 
     def forget_broker(self, broker_id: int, **more: Any) -> Future[None]:
-        """As Admin."""
         answer = super().forget_broker(broker_id, **more)
         self._operators.asked_to_forget.add(broker_id)
         self._operators.forgotten.add(broker_id)

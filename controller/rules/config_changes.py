@@ -55,7 +55,6 @@ def alter_configs(view: ClusterView, event: AlterConfigs) -> Decision:
 
 
 def own_configs(view: ClusterView, entity: ConfigEntity) -> Mapping[str, str]:
-    """The configs in the key of an entity."""
     return view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
 
 
@@ -114,7 +113,6 @@ def _checked(entity: ConfigEntity, after: Mapping[str, str]) -> Mapping[str, str
 
 
 def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> ApiError | None:
-    """Make one change to `after`; return the error if there is one."""
     definition = definitions_of(entity.kind).get(op.name)
     if op.op is OpType.DELETE:
         if definition is None and op.name not in after:

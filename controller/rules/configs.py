@@ -37,7 +37,6 @@ def as_stored(entity: ConfigEntity, name: str, value: str) -> str:
 
 
 def topic_configs_as_stored(configs: Mapping[str, str]) -> dict[str, str]:
-    """The configs that are written for a new topic."""
     return {name: as_stored(_ANY_TOPIC, name, value) for name, value in configs.items()}
 
 
@@ -91,7 +90,6 @@ def describe(view: ClusterView, entity: ConfigEntity) -> dict[str, ConfigEntry]:
 
 
 def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str]) -> dict[str, ConfigEntry]:
-    """As `describe`, for an entity with these configs of its own."""
     known = definitions_of(entity.kind)
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]

@@ -291,7 +291,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
-    """As `state_key_read`."""
     if view.topic(event.name) is None or view.is_known(event.at):
         return Decision()
     return Decision((KeyAdopted(event.at),))

@@ -34,7 +34,6 @@ class BatchSize:
         return self.decisions * _RECORDS_EACH
 
     def begin(self) -> None:
-        """Deciding begins."""
         self._began_s = self._clock.monotonic_s()
 
     def decided(self) -> None:

@@ -26,7 +26,6 @@ class Counts:
 
 
 def counts_of(state: ClusterState) -> Counts:
-    """The counts of this state."""
     return Counts(
         tuple(sorted(state.brokers)),
         len(state.topics),

@@ -24,7 +24,6 @@ class IdleThrottles:
         self.next_due_ms: int | None = None
 
     def marked(self, elapsed_ms: int) -> None:
-        """A mark has changed."""
         self.next_due_ms = None if self._state.is_reassigning else elapsed_ms + AFTER_MS
 
     def say(self, elapsed_ms: int) -> None:

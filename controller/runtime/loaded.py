@@ -20,5 +20,4 @@ class Loaded:
 
     @property
     def state(self) -> ClusterState:
-        """The loaded state."""
         return self.kinds.state

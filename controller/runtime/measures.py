@@ -37,7 +37,6 @@ class HistogramValue:
 
     @property
     def count(self) -> int:
-        """The number of values."""
         return sum(self.counts)
 
     @property
@@ -78,7 +77,6 @@ class Histogram:
         self._total += sum(values)
 
     def value(self) -> HistogramValue:
-        """The present value."""
         return HistogramValue(self._bounds, tuple(self._counts), self._total)
 
 
@@ -98,8 +96,6 @@ class Seen:
 
 
 class Measures:
-    """The measures of one controller."""
-
     is_kept = True
 
     def __init__(self, clock: Clock) -> None:
@@ -168,7 +164,6 @@ class Measures:
         self._failed[broker] += failed
 
     def forget(self, broker: int) -> None:
-        """A broker will not be called any more."""
         self._rounds.pop(broker, None)
         self._failed.pop(broker, None)
 

@@ -80,7 +80,6 @@ class Publisher:
         return None
 
     def _answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
-        """Answer the callers."""
         answers: list[tuple[Reply[Any], object]] = []
         for job, decision in decided:
             outcome = decision.reply

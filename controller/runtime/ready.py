@@ -93,7 +93,6 @@ class Decider:
         return Ready(self._taken(), batch, seq, dirty_keys, ops)
 
     def _taken(self) -> Decided:
-        """What was decided, which is forgotten here."""
         decided, self.decided, self._starts = self.decided, [], []
         return decided
 

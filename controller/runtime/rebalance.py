@@ -20,7 +20,6 @@ class Rebalancing:
         self.next_due_ms = first_ms if settings.auto_leader_rebalance_enable else None
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
-        """The event, if it is due."""
         if self.next_due_ms is None or elapsed_ms < self.next_due_ms:
             return []
         self.next_due_ms = elapsed_ms + self._interval_ms

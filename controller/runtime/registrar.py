@@ -215,7 +215,6 @@ def _read(entry: Entry, registration: BrokerRegistration) -> BrokerRegistration 
 
 
 def _process(registration: BrokerRegistration | None) -> tuple[str, int, object] | None:
-    """What identifies the process of a broker."""
     if registration is None:
         return None
     return registration.host, registration.port, (registration.extra or {}).get(codec.REGISTERED_BY)

@@ -156,7 +156,6 @@ class Outstanding:
                     self._earliest_ms = reply.deadline_ms
 
     def complete(self, reply: Reply[Any] | None, outcome: object) -> None:
-        """Give the reply its outcome, if it has none."""
         if reply is not None:
             self.complete_all([(reply, outcome)])
 

@@ -195,7 +195,6 @@ class Builder:
         )
 
     def stop_replica(self, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
-        """Open delete intents."""
         state = self._state
         partitions = tuple(  # `delete` by position: by keyword, the call would take a quarter longer
             [StopReplicaPartition(i.topic, i.topic_id, i.partition, i.leader_epoch, True) for i in intents]  # noqa: FBT003
@@ -214,7 +213,6 @@ def _without(target: Replicas, members: Sequence[int]) -> list[int]:
 
 
 def metadata_of(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
-    """The metadata of a partition that has a state."""
     return _metadata(state, number, partition, tuple([b for b in partition.replicas if not is_up(state, partition, b)]))
 
 

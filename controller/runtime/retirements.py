@@ -37,7 +37,6 @@ class Retirements:
         return self._looked_ms + interval
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
-        """The event, if it is due."""
         due_ms = self.next_due_ms
         if due_ms is None or elapsed_ms < due_ms:
             return []

@@ -43,13 +43,11 @@ class Submitter:
         return None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
 
     def failed(self, error: Exception) -> Reply[Any]:
-        """A reply with an error."""
         reply = self.reply()
         reply.settle(error)
         return reply
 
     def failed_each(self, keys: Iterable[K], error: Callable[[], Exception]) -> dict[K, Reply[Any]]:
-        """A reply with an error of its own for each key."""
         return {key: self.failed(error()) for key in keys}
 
     def now_ms(self) -> int:
@@ -81,7 +79,6 @@ class Submitter:
         request: str | None = None,
         answer: Answer | None = None,
     ) -> Reply[Any]:
-        """Submit one event as a request; its reply may be an error already."""
         return self.submit({None: self.job(event, timeout_ms, cause, request, answer)})[None]
 
     def _since_s(self) -> float | None:

@@ -30,7 +30,6 @@ class Turns:
         self._pieces: OrderedDict[str, deque[Work[None]]] = OrderedDict()  # the next client first
 
     def __bool__(self) -> bool:
-        """Whether there is work."""
         return bool(self._pieces)
 
     def add(self, client: str, work: Work[None]) -> None:

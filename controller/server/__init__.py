@@ -26,9 +26,7 @@ touches a broker runs under one lock.
 
 from __future__ import annotations
 
-from .cluster import LiveCluster
-from .logs import LiveLogs
-from .shelves import RETENTION_BYTES
-from .store import LiveServer
-
-__all__ = ["RETENTION_BYTES", "LiveCluster", "LiveLogs", "LiveServer"]
+from .cluster import LiveCluster as LiveCluster
+from .logs import LiveLogs as LiveLogs
+from .shelves import RETENTION_BYTES as RETENTION_BYTES
+from .store import LiveServer as LiveServer

@@ -85,7 +85,6 @@ class Progress:
             self.oldest_ms = min(self.oldest_ms, row.stored.batch.max_timestamp_ms)
 
     def is_worth_it(self, shelf: RecordStore, rules: Rules, now_ms: int) -> bool:
-        """Whether to compact now."""
         dirty = self.ready_bytes - self.clean_bytes
         clean = max(0, shelf.size_bytes - (shelf.written_bytes - self.clean_bytes))
         is_overdue = self.oldest_ms <= now_ms - rules.lag_max_ms

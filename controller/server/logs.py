@@ -177,7 +177,6 @@ class LiveLogs:
     def end_of_epoch(
         self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
     ) -> Future[EpochEnd]:
-        """Where the records of the leader epoch `asked` end in the log of the leader."""
         future: Future[EpochEnd] = Future()
         work = partial(reading.end_of_epoch, asked=asked)
         self._ask(

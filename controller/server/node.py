@@ -66,7 +66,6 @@ class LiveHost(NodeHost):
         self.others = others
 
     def deliver(self, request: Request) -> HostResponse:
-        """As NodeHost."""
         if self.others is not None and request.broker_id not in self._ours:
             return delivered(self.others, request)
         return self._locked(self._controller_id, request)
@@ -113,12 +112,10 @@ class LiveNode:
 
     @property
     def is_up(self) -> bool:
-        """Whether its controller runs."""
         return self.process is not None
 
     @property
     def is_active(self) -> bool:
-        """Whether its controller is the active one."""
         return self.process is not None and self.process.controller.is_active
 
     @property

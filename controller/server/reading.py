@@ -29,7 +29,6 @@ def fetched(replica: Replica, shelf: RecordStore, *, offset: int, room: int, is_
 
 
 def bounds(replica: Replica, shelf: RecordStore, *, is_debugging: bool) -> LogBounds:
-    """As `LiveLogs.bounds`."""
     log = replica.log
     if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
         return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
@@ -46,7 +45,6 @@ def searched(replica: Replica, shelf: RecordStore, *, since_ms: int, is_debuggin
 
 
 def end_of_epoch(replica: Replica, _: RecordStore, *, asked: int) -> EpochEnd:
-    """As `LiveLogs.end_of_epoch`."""
     log = replica.log
     if asked == replica.leader_epoch:
         return EpochEnd(LogError.NONE, asked, log.end_offset)

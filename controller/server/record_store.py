@@ -44,16 +44,13 @@ class Row:
 
     @property
     def next_id(self) -> int:
-        """The id after those of its records."""
         return self.first_id + self.stored.batch.records
 
     @property
     def size_bytes(self) -> int:
-        """The bytes of the batch."""
         return len(self.stored.batch.payload)
 
     def is_in(self, log: Log) -> bool:
-        """Whether the log has the batch."""
         last = self.stored.batch.records - 1
         return log.id_at(self.stored.base_offset + last) == self.first_id + last
 
@@ -245,7 +242,6 @@ def shrunk(log: Log, rows: Sequence[Row], end: int) -> list[Run]:
 
 
 def _runs(row: Row) -> list[Run]:
-    """The records of a row."""
     stored = row.stored
     return _spread(Run(stored.base_offset, stored.batch.records, stored.leader_epoch, row.first_id, 0), row.size_bytes)
 

@@ -34,7 +34,6 @@ class Shelves:
     _shelves: dict[ReplicaId, RecordStore] = attrs.field(factory=dict)
 
     def of(self, replica: Replica) -> RecordStore:
-        """The records of the partition of this replica."""
         return self._shelves.setdefault((replica.topic_id, replica.partition), RecordStore())
 
     @property
@@ -85,7 +84,6 @@ class Shelves:
                     held.log.delete_before(start)
 
     def _held(self, replica: Replica) -> list[Replica]:
-        """All replicas of the partition."""
         place = (replica.topic_id, replica.partition)
         return [held for broker in self.brokers.values() if (held := broker.replicas.get(place)) is not None]
 

@@ -50,7 +50,6 @@ class Fetch:
     is_looked_at: bool = False
 
     def place(self, tp: TopicPartition) -> Place:
-        """Where it waits for this partition."""
         return self.broker_id, tp, self.wanted[tp].leader_epoch
 
 

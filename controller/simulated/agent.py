@@ -44,8 +44,6 @@ class _Asking:
 
 @attrs.define(eq=False)
 class BrokerAgent:
-    """The actions of one broker."""
-
     broker: Broker
     registration: Registration
     clock: VirtualClock
@@ -63,7 +61,6 @@ class BrokerAgent:
     # --- registration
 
     def register(self) -> None:
-        """The broker is registered, by a new process of it."""
         self.broker.epoch = self.registration.begin(self.broker.registration)
 
     def leave(self, *, at_once: bool) -> None:

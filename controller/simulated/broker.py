@@ -111,7 +111,6 @@ class Broker:
         return max(found, key=lambda r: r.leader_epoch, default=None)
 
     def log(self, tp: TopicPartition) -> Log | None:
-        """Its log of `tp`."""
         found = self.replica(tp)
         return None if found is None else found.log
 
@@ -121,7 +120,6 @@ class Broker:
         return -1 if found is None else found.leader_epoch
 
     def leads(self, tp: TopicPartition) -> bool:
-        """Whether it acts as the leader of `tp`."""
         found = self.replica(tp)
         return found is not None and found.role is Role.LEADER
 
@@ -168,7 +166,6 @@ class Broker:
         return self.quotas.config_changed(kind, name, configs)
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """As `kedge.controller.model.host.Host`."""
         if stale := self._stale(request):
             return stale
         errors = {}
@@ -232,7 +229,6 @@ class Broker:
         return HostResponse()
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """As `kedge.controller.model.host.Host`."""
         if stale := self._stale(request):
             return stale
         codes = {TopicPartition(said.topic, said.partition): self._stop(said) for said in request.partitions}

@@ -20,7 +20,6 @@ class Meeting:
 
     @property
     def is_behind(self) -> bool:
-        """Whether there is anything to fetch."""
         return self.replica.log.end_offset < self.leader.log.end_offset
 
     @property

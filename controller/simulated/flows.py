@@ -81,13 +81,11 @@ class Flows:
             record(copied, reassignment="reassignment" in families, throttled_by=families)
 
     def meters(self, broker: int) -> BrokerMeters:
-        """The metrics of a broker."""
         if broker not in self._meters:
             self._meters[broker] = BrokerMeters(broker, self._clock)
         return self._meters[broker]
 
     def bytes(self, broker: int, side: Side, family: Family | None = None) -> int:
-        """Bytes so far."""
         return self._totals.get((broker, side, family), 0)
 
     def watch(self, now_ms: int, broker: int, side: Side, family: Family | None) -> Flow:
@@ -97,6 +95,5 @@ class Flows:
         return flow
 
     def step(self, now_ms: int) -> None:
-        """Record the end of a step."""
         for flow in self._watched:
             flow.points.append((now_ms, self.bytes(flow.broker, flow.side, flow.family)))

@@ -29,7 +29,6 @@ class Leaving:
     leads: tuple[TopicPartition, ...] | None = None
 
     def ask(self, node: ControllerNode | None, broker_id: int, broker_epoch: int, now_ms: int) -> None:
-        """Send the request to `node`, if there is one."""
         self.retry_at_ms = now_ms + RETRY_MS
         self.node, self.future = node, None
         if node is not None and node.controller is not None:

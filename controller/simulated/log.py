@@ -30,7 +30,6 @@ class Run:
         return self.start + self.count
 
     def head(self, count: int) -> Run:
-        """The first `count` records."""
         return Run(self.start, count, self.leader_epoch, self.first_id, self.record_bytes)
 
     def tail(self, offset: int) -> Run:
@@ -44,7 +43,6 @@ class Run:
         return self.tail(first).head(last - first) if first < last else None
 
     def goes_on_with(self, other: Run) -> bool:
-        """Whether `other` can be joined to this run."""
         return (
             self.end == other.start
             and self.leader_epoch == other.leader_epoch
@@ -101,7 +99,6 @@ class Log:
         return found
 
     def within(self, start: int, end: int) -> list[Run]:
-        """The records from `start` on, below `end`."""
         places = range(self._place(start), bisect_left(self.runs, end, key=lambda run: run.start))
         return [found for place in places if (found := self.runs[place].between(start, end))]
 
@@ -160,7 +157,6 @@ class Log:
         return (self.runs[place].leader_epoch, self.runs[place].end) if place >= 0 else (-1, 0)
 
     def holds(self, run: Run) -> bool:
-        """Whether every record of `run` is in this log, at its offset."""
         offset = run.start
         for found in self.read(run.start):
             if found.start != offset or found.first_id != run.first_id + (offset - run.start):

@@ -154,7 +154,6 @@ class Network:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is in transit."""
         return not self._rounds and not self._late
 
     # --- rounds
@@ -314,7 +313,6 @@ class Network:
 
 
 def delivered(broker: Receiver | Host, request: Request) -> HostResponse:
-    """The answer of the broker, or of a host for it."""
     if isinstance(request, LeaderAndIsrRequest):
         return broker.leader_and_isr(request)
     if isinstance(request, UpdateMetadataRequest):
@@ -323,7 +321,6 @@ def delivered(broker: Receiver | Host, request: Request) -> HostResponse:
 
 
 def in_words(sent: Sent, response: HostResponse | None = None) -> str:
-    """A callback as one line."""
     request = sent.request
     if isinstance(request, LeaderAndIsrRequest):
         said = ", ".join(

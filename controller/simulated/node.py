@@ -90,18 +90,15 @@ class NodeHost(HostNotices):
         self._knows_targets = leader_and_isr_version >= TARGETS_SINCE
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """Over the network."""
         if not self._knows_targets:
             own = (p for p in request.partitions if request.broker_id in p.replicas)
             request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in own))
         return self.deliver(request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """Over the network."""
         return self.deliver(request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """Over the network."""
         return self.deliver(request)
 
     def deliver(self, request: Request) -> HostResponse:
@@ -109,7 +106,6 @@ class NodeHost(HostNotices):
         return self._network.call(self._controller_id, request)
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """To every broker."""
         self._network.config_changed(entity_type, name, configs)
 
     def partition_purged(self, topic: str, partition: int) -> None:

@@ -26,7 +26,6 @@ class Connection(MemoryStore):
         self.opened: list[MemoryStore] = []
 
     def another_session(self) -> MemoryStore:
-        """As MemoryStore."""
         store = super().another_session()
         self.opened.append(store)
         return store
@@ -40,7 +39,6 @@ class ClusterStore(MemoryServer):
         return nullcontext()
 
     def client(self) -> Client:
-        """A new client with its own session."""
         return MemoryStore(self)
 
     def connection(self) -> Connection | StoreClient:

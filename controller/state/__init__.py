@@ -1,7 +1,10 @@
 """The caches and their indexes. Records are applied and undone here; no other room changes them."""
 
-from .applying import apply, apply_all, start_batch, undo_to
-from .batch import LEGACY, Batch, DirtyKey
-from .cluster import ClusterState
-
-__all__ = ["LEGACY", "Batch", "ClusterState", "DirtyKey", "apply", "apply_all", "start_batch", "undo_to"]
+from .applying import apply as apply
+from .applying import apply_all as apply_all
+from .applying import start_batch as start_batch
+from .applying import undo_to as undo_to
+from .batch import LEGACY as LEGACY
+from .batch import Batch as Batch
+from .batch import DirtyKey as DirtyKey
+from .cluster import ClusterState as ClusterState

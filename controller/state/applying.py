@@ -10,7 +10,6 @@ from .cluster import ClusterState
 
 
 def apply(state: ClusterState, record: Record) -> None:
-    """Apply one record to the state and add it to the batch."""
     apply_all(state, (record,))
 
 
@@ -36,6 +35,5 @@ def undo_to(state: ClusterState, length: int) -> None:
 
 
 def start_batch(state: ClusterState) -> Batch:
-    """Begin a new batch; return the former one."""
     done, state.batch = state.batch, Batch()
     return done

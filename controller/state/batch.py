@@ -59,13 +59,11 @@ class Batch:
         return value
 
     def add(self, of: set[K], item: K) -> None:
-        """Add `item` to the set."""
         if item not in of:
             of.add(item)
             self.undone_by(of.remove, item)
 
     def discard(self, of: set[K], item: K) -> None:
-        """Remove `item` from the set."""
         if item in of:
             of.remove(item)
             self.undone_by(of.add, item)

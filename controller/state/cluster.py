@@ -87,7 +87,6 @@ class ClusterState(Stored):
     def add_partition(
         self, row: TopicRow, partition: Partition, version: int = ABSENT.version, generation: int = ABSENT.generation
     ) -> None:
-        """Add the next partition of a topic, with the next number."""
         number = len(self.rows)
         row.numbers.append(number)
         self.rows.append(partition)

@@ -115,7 +115,6 @@ class Rows(Sequence[Partition | None]):
         return map(self.read_uncached, range(len(self._codes)))
 
     def _made(self, number: int) -> Partition:
-        """The row of a partition at rest."""
         unpack, picks = _READ[self._codes[number]]
         replicas: Replicas = unpack(self._replicas, _BYTES * number)
         return Partition(
@@ -209,7 +208,6 @@ class Rows(Sequence[Partition | None]):
         return whole
 
     def pop(self) -> Partition | None:
-        """Remove the last row and return it."""
         number = len(self._codes) - 1
         row = self[number]
         self[number] = None

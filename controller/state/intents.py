@@ -51,7 +51,6 @@ class Intents:
         return self._seqs.get(intent.broker, {}).get((intent.topic_id, intent.partition))
 
     def count_of(self, topic_id: str) -> int:
-        """How many intents of a topic are open."""
         return self._of_topic.get(topic_id, 0)
 
     def count_of_partition(self, topic_id: str, partition: int) -> int:

@@ -66,7 +66,6 @@ class Stored(Known):
         return found
 
     def state_key_written(self, topic: str, number: int, version: int) -> None:
-        """A commit left the state key with this number at `version`."""
         versions = self.versions
         generation = -1 if not version else versions.generations[number] + 1 if versions.states[number] else 0
         self.put_state_version(topic, number, version, generation)
@@ -74,7 +73,6 @@ class Stored(Known):
             self.reducing.purged.pop(number, None)
 
     def put_state_version(self, topic: str, number: int, version: int, generation: int) -> None:
-        """The state key with this number has this version and generation."""
         versions = self.versions
         before, versions.states[number] = versions.states[number], version
         versions.generations[number] = generation
@@ -86,7 +84,6 @@ class Stored(Known):
         self.admitted[broker_id] = self.brokers[broker_id].epoch
 
     def admission_deleted(self, broker_id: int) -> None:
-        """A commit deleted the admission of a forgotten broker."""
         self.admitted.pop(broker_id, None)
 
     def deletion_written(self, topic: str) -> None:

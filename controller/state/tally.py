@@ -25,7 +25,6 @@ class Tally:
 
     @classmethod
     def of(cls, rows: Rows) -> Tally:
-        """The counts of `rows`."""
         tally = cls()
         for row, count in rows.grouped():
             tally.count(row, count)
@@ -58,7 +57,6 @@ class Tally:
             _add(self.imbalanced, preferred, by)
 
     def copy(self) -> Tally:
-        """A copy of the present counts."""
         copied = Tally()
         copied.offline = self.offline
         copied.reassigning = self.reassigning.copy()

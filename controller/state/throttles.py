@@ -24,7 +24,6 @@ class Throttles:
         return bool(self.keys) or any(self.marks.values())
 
     def listed(self, kind: MarkKind) -> list[str]:
-        """The owners that the key names."""
         return listed(kind, self.marks[kind])
 
     def slots(self, kind: MarkKind) -> list[MarkSlot]:

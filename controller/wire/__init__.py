@@ -14,6 +14,7 @@ is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it 
     session           the identity of one client
     serving           a frame to its answer, from here or from another gateway
     working           a request to its answer: its size, its turn, the work outside the loop
+    link              the other side: one connection to a broker, as its client
     listeners         the addresses: a common one, and one per broker id
     gateway           what a host starts and stops
     cluster_id        the cluster id of clients, and the other value that a store has once

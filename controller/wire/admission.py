@@ -44,7 +44,6 @@ class Client:
 
     @property
     def is_known(self) -> bool:
-        """Whether it has logged in, or need not."""
         return self.session is not None and self.session.is_known
 
     @property
@@ -53,7 +52,6 @@ class Client:
 
     @property
     def is_busy(self) -> bool:
-        """Whether one of its requests is in work."""
         return self.session is not None and self.session.is_busy
 
     @property
@@ -120,7 +118,6 @@ class Admission:
 
 
 def _most(clients: Sequence[Client]) -> str | None:
-    """The address with the most of them."""
     counted = Counter(each.address for each in clients).most_common(1)
     return counted[0][0] if counted else None
 

@@ -114,12 +114,10 @@ class Growing:
         self._pieces: list[int] = []
 
     async def hold(self, size: int) -> None:
-        """Hold `size` more."""
         taken = await self._budget.take(size, self._client, grows=self if self._pieces else None)
         self._pieces.append(taken)
 
     def let_go(self) -> None:
-        """Return everything."""
         while self._pieces:
             self._budget.give(self._pieces.pop(), self._client, grew=self)
 

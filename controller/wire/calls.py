@@ -21,15 +21,11 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Address:
-    """The address of a broker id for clients."""
-
     host: str
     port: int
 
 
 class Addresses(Protocol):
-    """The addresses of brokers for clients."""
-
     async def of(
         self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
     ) -> dict[int, Address]:
@@ -117,7 +113,6 @@ def on_rows(operation: str, asked: str, answered: str, *, or_on_cluster: str = "
 
 
 def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
-    """A right on the cluster."""
     return Access(operation, tuple(asked.split()), answered)
 
 

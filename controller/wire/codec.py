@@ -2,8 +2,7 @@
 
 Its messages (`kafka.protocol.admin`, `.consumer`, ...) and `kafka.errors` are public, and imported where they are used.
 All else is imported from here, so that only this module depends on the release, which `setup.cfg` bounds.
-`tests/house/test_codec.py` holds the rule. `kedge.controller.cli.kafka.client` has what commands need of its
-connections.
+`tests/house/test_codec.py` holds the rule.
 """
 
 from __future__ import annotations
@@ -50,7 +49,6 @@ def fields_of(kind: Any) -> Mapping[str, Any]:
 
 
 def tagged_of(field: Any, version: int) -> Mapping[int, Any]:
-    """The tagged fields of a struct, by tag."""
     tags: Mapping[int, Any] = field.tagged_fields(version)._tags
     return tags
 

@@ -204,7 +204,6 @@ def is_every_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches it."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

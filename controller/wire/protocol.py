@@ -107,7 +107,6 @@ def readdressed(answer: bytes, correlation_id: int) -> Frame:
 
 
 def whole(frame: Frame | None) -> bytes | None:
-    """The frame in one piece."""
     return b"".join(frame) if isinstance(frame, tuple) else frame
 
 

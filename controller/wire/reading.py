@@ -80,7 +80,6 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID], view: ClusterView)
 
 
 def ids_of(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> dict[str, UUID | None]:
-    """The existing topics with these names or ids, with their ids."""
     topics = map(view.topic, _chosen(names, ids, view))
     return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
 

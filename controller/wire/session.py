@@ -68,7 +68,6 @@ class Session:
 
     @property
     def is_removed(self) -> bool:
-        """Whether its user is no longer one."""
         return self.login is not None and self.login.is_removed
 
     @property

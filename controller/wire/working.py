@@ -93,7 +93,6 @@ class Work:
         return Answer(made, room)
 
     def room(self) -> Room:
-        """The room of one answer."""
         return Room(self._answers, self.limits.idle_s)
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:

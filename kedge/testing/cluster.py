@@ -59,15 +59,12 @@ class Cluster(ForTests):
         until(lambda: not any(logs.bounds(None, tp).result(TIMEOUT_S).error for tp in tps), f"{name} has leaders")
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """As of `ForTests`."""
         return self._described(topic, partition).leader
 
     def replicas(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As of `ForTests`."""
         return tuple(self._described(topic, partition).replicas)
 
     def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
-        """As of `ForTests`."""
         if waits:
             self._require_up(topic, partition, replicas)
         self.admin.alter_partition_reassignments({TopicPartition(topic, partition): replicas}).all().result(TIMEOUT_S)
@@ -76,25 +73,21 @@ class Cluster(ForTests):
             until(lambda: self._described(topic, partition).target_replicas is None, what)
 
     def kill_broker(self, broker: int) -> None:
-        """As of `ForTests`."""
         self._require(broker)
         self._live.kill_broker(broker)
         self._until(lambda view: not _is_used(view, broker), f"broker {broker} is gone")
 
     def start_broker(self, broker: int) -> None:
-        """As of `ForTests`."""
         self._require(broker)
         if not self._live.brokers[broker].is_up:
             self._live.restart_broker(broker)
         self._until(lambda view: broker in view.brokers, f"broker {broker} is back")
 
     def fail_next(self, api: str, error: str | int, count: int = 1, broker: int | None = None) -> Fault:
-        """As of `ForTests`."""
         self._require(broker)
         return self._faults.fail_next(api, error, count, broker)
 
     def slow(self, broker: int, milliseconds: float) -> None:
-        """As of `ForTests`."""
         self._require(broker)
         self._faults.slow(broker, milliseconds)
 

@@ -54,15 +54,12 @@ class Server(ForTests):
             until(lambda: all(p.leader is not None for p in cluster.topics([name])[name].partitions), f"{name} is led")
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """As of `ForTests`."""
         return self._described(topic, partition).leader
 
     def replicas(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As of `ForTests`."""
         return self._described(topic, partition).replicas
 
     def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
-        """As of `ForTests`."""
         tp = TopicPartition(topic, partition)
         with self._connected() as cluster:
             for refused in cluster.alter_reassignments({tp: replicas}).values():

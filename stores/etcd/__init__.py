@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ..base import Invalid, MetadataStore
 from ..extras import missing
-from .url import EtcdUrl, parse_url
-
-__all__ = ["EtcdUrl", "open_etcd", "parse_url"]
+from .url import EtcdUrl as EtcdUrl
+from .url import parse_url as parse_url
 
 
 def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:

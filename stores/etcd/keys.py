@@ -30,7 +30,6 @@ class Keys:
         self._length: Final = len(self.root)
 
     def of(self, key: str) -> bytes:
-        """The key in etcd."""
         return self.root + key.encode()
 
     def below(self, prefix: str) -> tuple[bytes, bytes]:

@@ -40,8 +40,6 @@ class _Read(Protocol):
 
 
 class Reader:
-    """The reads of one client."""
-
     def __init__(self, session: EtcdSession, keys: Keys, hinted: Callable[[], int]) -> None:
         self._session: Final = session
         self._keys: Final = keys

@@ -69,7 +69,6 @@ class EtcdSession:
 
     @property
     def closed(self) -> bool:
-        """Whether `close` was called."""
         return self._closed
 
     def connection(self, deadline: Deadline, doing: str) -> Connection:

@@ -16,7 +16,6 @@ _EACH_S_MAX: Final = 2.0
 
 
 def states(url: EtcdUrl, deadline: Deadline) -> tuple[ServerState, ...]:
-    """One state for each endpoint, in the order of the url."""
     return tuple(_state(url, endpoint, deadline) for endpoint in url.endpoints)
 
 

@@ -87,7 +87,6 @@ class EtcdStore(MetadataStore):
         return entries_of(keys, self._reader.many(keys, Deadline(timeout_s)))
 
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
-        """`get_many` as columns."""
         self._demand_open()
         kvs = self._reader.many(keys, Deadline(timeout_s))
         values: list[bytes | None] = [None if kv is None else kv.value for kv in kvs]

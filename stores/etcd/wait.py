@@ -19,5 +19,4 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether it has passed."""
         return time.monotonic() >= self._at_s

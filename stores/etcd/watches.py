@@ -108,7 +108,6 @@ class Watches:
                     self._stop(watch)
 
     def forget(self, stream: EtcdSubscription) -> None:
-        """Remove the watches of a closed stream."""
         with self._lock:
             if stream in self._streams:
                 self._streams.remove(stream)
@@ -116,7 +115,6 @@ class Watches:
                 self._stop(watch)
 
     def close(self) -> None:
-        """End all streams."""
         with self._lock:
             self._closed = True
             streams, self._streams, self._link = self._streams, [], None
@@ -127,7 +125,6 @@ class Watches:
     # For the session
 
     def attach(self, link: Connection) -> None:
-        """Continue over this connection."""
         with self._lock:
             self._link = link
             for watch in self._watches.values():
@@ -135,7 +132,6 @@ class Watches:
                 self._ask(watch)
 
     def detach(self) -> None:
-        """The connection is lost."""
         with self._lock:
             self._link = None
 

@@ -172,17 +172,14 @@ class FaultStore(MetadataStore):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Those of the inner store."""
         return self.inner.capabilities
 
     @property
     def session(self) -> Session:
-        """That of the inner store."""
         return self.inner.session
 
     @property
     def session_timeout_s(self) -> float:
-        """That of the inner store."""
         return self.inner.session_timeout_s
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:

@@ -23,12 +23,10 @@ class FaultSubscription(Subscription):
         self.closed = False
 
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
-        """As the inner stream."""
         self._inner.add(prefix, depth, cursor)
         self._prefixes[prefix] = None
 
     def remove(self, prefix: str) -> None:
-        """As the inner stream."""
         self._inner.remove(prefix)
         self._prefixes.pop(prefix, None)
 
@@ -46,7 +44,6 @@ class FaultSubscription(Subscription):
         return None
 
     def close(self) -> None:
-        """As the inner stream."""
         self.closed = True
         self._inner.close()
 

@@ -5,8 +5,6 @@ It is the default store for embedding, and the base of all deterministic tests. 
 disconnect a client. It starts no thread and reads only the clock that it is given.
 """
 
-from .client import MemoryStore
-from .server import MemoryServer
-from .subscription import MemorySubscription
-
-__all__ = ["MemoryServer", "MemoryStore", "MemorySubscription"]
+from .client import MemoryStore as MemoryStore
+from .server import MemoryServer as MemoryServer
+from .subscription import MemorySubscription as MemorySubscription

@@ -51,7 +51,6 @@ class MemoryStore(MetadataStore):
         return self.server.session_timeout_s
 
     def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
-        """The present entry."""
         with self.server.lock:
             self.server.contact(self._link)
             row = self._rows.get(key)

@@ -26,7 +26,6 @@ NO_ROW: Final[tuple[None, int, int, int, None]] = (None, 0, 0, 0, None)
 
 
 def entry(key: str, row: Row) -> Entry:
-    """The row as an Entry of the contract."""
     return Entry(key, row[0], Version(row[1]), row[2], row[3], row[4])
 
 
@@ -121,7 +120,6 @@ class Table:
             self.ephemerals.setdefault(row[4], set()).add(key)
 
     def delete(self, key: str, touched: Touched) -> None:
-        """Remove an existing key."""
         owner = self.rows.pop(key)[4]
         if owner is not None:
             owned = self.ephemerals[owner]

@@ -11,39 +11,30 @@ Rules
 * Nothing here waits: retryable errors go to the caller, which has a deadline and a clock.
 """
 
-from .election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, decode_epoch, elect
-from .fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
-from .holding import Contested, hold
-from .leftover import reap_own_leftover
-from .sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key, taken
-from .token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
-
-__all__ = [
-    "EPOCH_KEY",
-    "FENCE_OPS",
-    "HELD_KEY",
-    "LEADER_KEY",
-    "NUMBER_MAX",
-    "SEAT",
-    "SEAT_BESIDE_KAFKA",
-    "TOKEN_KEY",
-    "Attempt",
-    "Contested",
-    "ElectedTerm",
-    "Fence",
-    "Outcome",
-    "Resolution",
-    "Seat",
-    "Token",
-    "decode_epoch",
-    "elect",
-    "hold",
-    "is_fence_conflict",
-    "next_in_sequence",
-    "next_number",
-    "number_in_sequence",
-    "reap_own_leftover",
-    "resolve",
-    "sequence_key",
-    "taken",
-]
+from .election import SEAT as SEAT
+from .election import SEAT_BESIDE_KAFKA as SEAT_BESIDE_KAFKA
+from .election import ElectedTerm as ElectedTerm
+from .election import Seat as Seat
+from .election import decode_epoch as decode_epoch
+from .election import elect as elect
+from .fence import FENCE_OPS as FENCE_OPS
+from .fence import Attempt as Attempt
+from .fence import Fence as Fence
+from .fence import Outcome as Outcome
+from .fence import Resolution as Resolution
+from .fence import is_fence_conflict as is_fence_conflict
+from .fence import resolve as resolve
+from .holding import Contested as Contested
+from .holding import hold as hold
+from .leftover import reap_own_leftover as reap_own_leftover
+from .sequence import NUMBER_MAX as NUMBER_MAX
+from .sequence import next_in_sequence as next_in_sequence
+from .sequence import next_number as next_number
+from .sequence import number_in_sequence as number_in_sequence
+from .sequence import sequence_key as sequence_key
+from .sequence import taken as taken
+from .token import EPOCH_KEY as EPOCH_KEY
+from .token import HELD_KEY as HELD_KEY
+from .token import LEADER_KEY as LEADER_KEY
+from .token import TOKEN_KEY as TOKEN_KEY
+from .token import Token as Token

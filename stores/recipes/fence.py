@@ -40,8 +40,6 @@ class Attempt:
 
 
 class Outcome(enum.Enum):
-    """The outcome of an attempt."""
-
     APPLIED = "applied"  # the store has its token
     NOT_APPLIED = "not applied"  # the store has the token before it: send the same attempt again
     DEPOSED = "deposed"  # another controller wrote the epoch or the token: this term cannot commit any more

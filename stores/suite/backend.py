@@ -154,7 +154,6 @@ class Caught(Generic[_Error]):
 
     @property
     def error(self) -> _Error:
-        """The error; fail if there was none."""
         assert self._error is not None
         return self._error
 
@@ -174,14 +173,12 @@ def raises(kind: type[_Error]) -> Iterator[Caught[_Error]]:
 def put(
     store: MetadataStore, key: str, value: bytes = b"", expect: Expect = ABSENT, *, ephemeral: bool = False
 ) -> Version:
-    """Put one key; return its version."""
     version = store.commit([Put(key, value, expect, ephemeral)], timeout_s=CALL_S).versions[0]
     assert version is not None
     return version
 
 
 def delete(store: MetadataStore, key: str, expect: Expect) -> None:
-    """Delete one key."""
     store.commit([Delete(key, expect)], timeout_s=CALL_S)
 
 
@@ -299,7 +296,6 @@ def watch(backend: Backend, store: MetadataStore, prefix: str, depth: Depth) -> 
 
 
 def values(entries: Sequence[Entry]) -> dict[str, bytes]:
-    """Key and value of each entry."""
     return {entry.key: entry.value for entry in entries}
 
 

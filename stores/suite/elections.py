@@ -37,12 +37,10 @@ from .backend import (
 
 
 def stand(store: MetadataStore, name: str = "node") -> ElectedTerm | None:
-    """Take part in the election as `name`."""
     return elect(store, name.encode(), name, CALL_S)
 
 
 def won(store: MetadataStore, name: str = "node") -> ElectedTerm:
-    """Win the election."""
     term = stand(store, name)
     assert term is not None
     return term

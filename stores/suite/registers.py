@@ -48,7 +48,6 @@ class _Client:
         self._again = threading.Event()  # never set: the wait before the next attempt
 
     def work(self, deadline_s: float, operations: int = OPERATIONS) -> None:
-        """Do that many operations."""
         try:
             for step in itertools.count():
                 if self.done >= operations:

@@ -49,7 +49,6 @@ class Step:
 
     @property
     def path(self) -> str:
-        """The node that it is about."""
         path: str = self.operation.path
         return path
 

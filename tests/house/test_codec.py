@@ -1,4 +1,4 @@
-"""One module knows the parts of kafka-python's codec that it does not promise to keep, and one those of its client."""
+"""One module knows the parts of kafka-python that it does not promise to keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from kedge.controller.wire import codec
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
-CODEC, CLIENT = "controller/wire/codec.py", "controller/cli/kafka/client.py"
+CODEC: Final = "controller/wire/codec.py"
 PUBLIC: Final = (
     "kafka.protocol.admin",
     "kafka.protocol.consumer",
@@ -46,14 +46,14 @@ def test_private_names_are_found() -> None:
     assert sorted(private_names(text)) == ["_struct", "kafka.record.util"]
 
 
-def test_two_modules_name_what_kafka_python_does_not_promise() -> None:
+def test_one_module_names_what_kafka_python_does_not_promise() -> None:
     found = {}
     for package in ("controller", "kedge", "pipeline", "stores"):
         for file in (CHECKOUT / package).rglob("*.py"):
             if names := set(private_names(file.read_text(encoding="utf-8"))):
                 found[file.relative_to(CHECKOUT).as_posix()] = names
     assert found.pop(CODEC) >= {"_struct", "_type", "_tags", "compiled_decode_from", "kafka.record.util"}
-    assert found == {CLIENT: {"_manager", "_net", "kafka.net.compat"}}
+    assert found == {}
 
 
 def test_every_name_of_the_codec_is_used() -> None:

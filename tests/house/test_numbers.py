@@ -22,7 +22,6 @@ READERS = (
 """What reads options, files and urls of people."""
 NUMBER = "a number already"
 KNOWN = {
-    ("controller/cli/kafka/client.py", "float(self.config['request_timeout_ms'])"): NUMBER,
     ("pipeline/collect/gathered.py", "float(found)"): NUMBER,
     (
         "pipeline/collect/kafka_kit.py",

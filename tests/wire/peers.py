@@ -18,11 +18,14 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 
 from kedge.controller.wire import Users
 from kedge.controller.wire.calls import Address
-from kedge.controller.wire.messages import MESSAGES, RESPONSES, requests
+from kedge.controller.wire.messages import MESSAGES
 from kedge.controller.wire.protocol import SIZE, build
 from kedge.controller.wire.security.sasl import MECHANISMS, Login, LoginFailed
 
 _LOGINS: Final = {17: (0, 1), 36: (0, 2)}
+_NAMES: Final = {
+    kind.API_KEY: name[:-7] for name, kind in MESSAGES.items() if name.endswith("Request") and hasattr(kind, "API_KEY")
+}
 Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 """The fields of the answer to a request; bytes as they are; None: it hangs up."""
 
@@ -80,6 +83,7 @@ class Peer(Listening):
         super().__init__()
         self._versions, self.answer = {**versions, **(_LOGINS if users is not None else {})}, answer
         self.asked: list[Any] = []
+        self.api_versions_max = 4
         self._tls, self._users = tls, users
 
     def handle(self, connection: socket.socket) -> None:
@@ -100,17 +104,18 @@ class Peer(Listening):
             rows = [
                 {"api_key": k, "min_version": low, "max_version": high} for k, (low, high) in self._versions.items()
             ]
-            return _framed(ApiVersionsResponse, 0, header.correlation_id, {"api_keys": rows})
+            error, version = (0, version) if version <= self.api_versions_max else (35, 0)
+            return _framed(ApiVersionsResponse, version, header.correlation_id, {"error_code": error, "api_keys": rows})
         if login is not None and key in _LOGINS:
             return _logged_in(login, key, version, frame)
         if login is not None and login.principal is None:
             return None
-        request = requests()[key].decode(frame, version=version, header=True)
+        request = MESSAGES[f"{_NAMES[key]}Request"].decode(frame, version=version, header=True)
         self.asked.append(request)
         answer = self.answer(request)
         if answer is None or isinstance(answer, bytes):
             return answer
-        return _framed(RESPONSES[key], version, header.correlation_id, answer)
+        return _framed(MESSAGES[f"{_NAMES[key]}Response"], version, header.correlation_id, answer)
 
 
 def _logged_in(login: Login, key: int, version: int, frame: bytes) -> bytes:

@@ -15,8 +15,8 @@ import pytest
 from kedge import BrokerRegistration
 from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Acls, Gateway, Peers, Users
+from kedge.controller.wire.link import NotDelivered
 from kedge.controller.wire.remote import Credentials, RemoteHost, with_remote_brokers
-from kedge.controller.wire.remote.link import NotDelivered
 from kedge.controller.wire.security.client import NotLetIn
 from kedge.controller.wire.security.gateways import login_at
 from kedge.controller.wire.security.reachable import NotAllowed, connected, networks

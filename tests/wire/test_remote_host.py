@@ -16,10 +16,10 @@ from kedge.controller.model.host import LeaderAndIsrRequest, UpdateMetadataReque
 from kedge.controller.model.values import Endpoint
 from kedge.controller.wire import Tls, Users
 from kedge.controller.wire import messages as m
+from kedge.controller.wire.link import Link, NotDelivered
 from kedge.controller.wire.messages import messages_of
 from kedge.controller.wire.protocol import SIZE
 from kedge.controller.wire.remote import Credentials, RemoteHost
-from kedge.controller.wire.remote.link import Link, NotDelivered
 from kedge.stores import MemoryServer, MemoryStore
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority

@@ -17,8 +17,8 @@ from kedge.controller.model.logs import Batch
 from kedge.controller.model.view import ClusterView
 from kedge.controller.runtime.log_reports import LogReport
 from kedge.controller.wire import Peers, Tls, Users
+from kedge.controller.wire.link import NotDelivered
 from kedge.controller.wire.remote import RemoteHost
-from kedge.controller.wire.remote.link import NotDelivered
 from tests.kit.waiting import until
 from tests.wire.certificates import Authority
 from tests.wire.served import DEADLINE_S, RawClient

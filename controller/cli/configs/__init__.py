@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
 
 
-__all__ = ["configs"]
-
-
 def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> None:
     (resource,) = resources(cluster, of)
     _check_names(cluster, of, resource, wanted)

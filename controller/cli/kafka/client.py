@@ -1,26 +1,25 @@
-"""How requests are sent with kafka-python: to a broker, to any broker, or to the controller.
+"""How requests are sent: to a broker, to any broker, or to the controller.
 
-* kafka-python's own methods drop the messages of servers. So requests are its classes (`message` makes them of plain
-  values), and answers are returned as they came; `checked` raises what an answer says of the whole request.
-* Its errors become Failed or Refused here.
-* A request that was not sent is retried until the deadline; one that may have been sent, only if it is repeatable.
+A request that was not sent is retried until the deadline; one that may have been sent, only if it is repeatable.
+Connections stay open; one that a broker closed, or whose login ends, is replaced before the next request.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
-from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
-from kafka.net.compat import KafkaNetClient
-from kafka.protocol.admin import DescribeClusterRequest
-from kafka.protocol.metadata import MetadataRequest
 
-from ...wire.codec import fields_of
-from ...wire.messages import KEDGE
-from .errors import UNSUPPORTED, Failed, NotConnected, Refused, said_by
+from ...wire.calls import Address
+from ...wire.link import Link, NotDelivered, NotOffered, TimedOut
+from ...wire.messages import KEDGE, MESSAGES, messages_of
+from ...wire.security.client import Credentials
+from .errors import UNSUPPORTED, Failed, NotConnected, Refused
+from .values import DEFAULT_TIMEOUT_MS
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
@@ -39,133 +38,177 @@ _KAFKAS: Final = {
 }
 """What Kafka's tools print where the server gave no message, and kafka-python explains instead."""
 _PAUSE_S: Final = 0.1
-_NAMED_MAX: Final = 5
-_NOT_SENT: Final = (kafka_errors.NodeNotReadyError,)
-_LOST: Final = (kafka_errors.KafkaConnectionError, kafka_errors.Cancelled)
 
 
-class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no types
-    """A connection to a cluster. Not thread-safe."""
+class Client:
+    """Connections to a cluster. `servers`: who is asked first; `given`: from `properties.settings`. Not
+    thread-safe."""
 
-    DEFAULT_CONFIG: Final = {**KafkaAdminClient.DEFAULT_CONFIG, "client_software_name": KEDGE}  # or no private keys
-
-    def __init__(self, **settings: Any) -> None:
-        try:
-            super().__init__(**settings)
-        except BaseException:
-            self._closed = False
-            self.close()  # its thread runs already
-            raise
+    def __init__(self, servers: tuple[Address, ...], given: Mapping[str, Any]) -> None:
+        self.deadline_s: float = given["request_timeout_ms"] / 1000
+        self._tls = given.get("ssl_context")
+        self._login: Credentials | None = None
+        if "sasl_mechanism" in given:
+            user, password = given["sasl_plain_username"], given["sasl_plain_password"]
+            self._login = Credentials(user, password, given["sasl_mechanism"])
+        self._id = given["client_id"]
+        self._servers = servers
+        self._links: dict[int | None, Link] = {}  # None: to whoever answers for the cluster
+        self._nodes: dict[int, Address] = {}
         self._controller: int | None = None
+        self.offered: Mapping[int, range] = {}
+        """The versions of each API, by its key, of the server that was entered."""
 
-    @property
-    def deadline_s(self) -> float:
-        return float(self.config["request_timeout_ms"]) / 1000
+    def close(self) -> None:
+        for broker in list(self._links):
+            self._drop(broker)
 
-    def ask(self, request: Any, broker: int | None = None, *, repeatable: bool = True, timeout_s: float = 0) -> Any:
+    def enter(self, server: Address, timeout_s: float) -> str:
+        """From now on this server answers for the cluster. Returns what it says is wrong with the cluster, such as that
+        no controller is active; empty: nothing. Raises NotDelivered."""
+        self._drop(None)
+        link = self._links[None] = self._linked(server, timeout_s)
+        self.offered = link.speaks
+        try:
+            nodes = self.nodes(lambda api, **fields: _asked(link, api, **fields))[1]
+        except Refused as error:
+            return str(error)
+        finally:
+            link.timeout_s = self.deadline_s
+        return "" if nodes else "the cluster has no live broker"
+
+    def ask(
+        self,
+        api: str,
+        broker: int | None = None,
+        *,
+        repeatable: bool = True,
+        timeout_s: float = 0,
+        lowest: int = 0,
+        **fields: Any,
+    ) -> Any:
+        """The answer to a request of version `lowest` or a higher one; fields that the version lacks are left out."""
         deadline = time.monotonic() + (timeout_s or self.deadline_s)
-        again = (*_NOT_SENT, *_LOST) if repeatable else _NOT_SENT
+        at = "the server" if broker is None else f"broker {broker}"
         while True:
             try:
-                return self._manager.run(self._send, request, broker)
-            except again as error:
-                if time.monotonic() >= deadline:
-                    raise NotConnected(self._unreachable(broker, error)) from None
-                self._manager.run(self._net.sleep, _PAUSE_S)
-            except kafka_errors.KafkaError as error:
-                raise _failure(error, request, broker, self.deadline_s) from None
+                link = self._link(broker, deadline)
+            except NotDelivered as error:
+                problem = str(error)
+            else:
+                try:
+                    return _asked(link, api, lowest, **fields)
+                except TimedOut:
+                    self._drop(broker)
+                    raise Failed(f"{at} did not answer {api} within {self.deadline_s:g} s") from None
+                except NotDelivered as error:
+                    self._drop(broker)
+                    if not repeatable:
+                        lost = f"the connection was lost, {api} may have been executed"
+                        raise Failed(f"{at}: {lost}: {error}") from None
+                    problem = f"{at}: {error}"
+            if time.monotonic() >= deadline:
+                raise NotConnected(problem)
+            time.sleep(_PAUSE_S)
 
     def ask_controller(
         self,
-        request: Any,
-        error_of: Callable[[Any], int] = lambda _: 0,
+        api: str,
+        error_of: Callable[[Any], int] = lambda answer: int(answer.error_code),
         *,
         repeatable: bool = False,
-        timeout_s: float = 0,
+        timeout_ms: int | None = None,
+        **fields: Any,
     ) -> Any:
         """The answer of the controller; `error_of` an answer is its code, of which 41 means: ask who it is now."""
-        deadline = time.monotonic() + (timeout_s or self.deadline_s)
+        timeout_s = self.deadline_s if timeout_ms is None else timeout_ms / 1000
+        fields["timeout_ms"] = timeout_ms or DEFAULT_TIMEOUT_MS
+        deadline = time.monotonic() + timeout_s
         while True:
             if self._controller is None:
                 self._controller = self._find_controller(deadline)
             try:
-                answer = self.ask(request, self._controller, repeatable=repeatable, timeout_s=timeout_s)
+                answer = self.ask(api, self._controller, repeatable=repeatable, timeout_s=timeout_s, **fields)
             except Failed:
                 self._controller = None  # it may be another one when the caller tries again
                 raise
             if error_of(answer) != NOT_CONTROLLER or time.monotonic() >= deadline:
                 return answer
             self._controller = None
-            self._manager.run(self._net.sleep, _PAUSE_S)
+            time.sleep(_PAUSE_S)
 
-    def versions(self) -> dict[int, tuple[int, int]]:
-        """What the server offers: key of an API -> its lowest and highest version."""
-        offered: dict[int, tuple[int, int]] = dict(self._manager.broker_version_data.api_versions)
-        return offered
-
-    def _unreachable(self, broker: int | None, error: Any) -> str:
-        """Names the addresses that were tried: those that the cluster announces, not those that were given."""
-        known = {b.node_id: f"{b.host}:{b.port}" for b in self._manager.cluster.brokers()}
-        why = "" if isinstance(error, _NOT_SENT) else f": {said_by(error)}"
-        if broker is None:
-            said = ", ".join(f"{each} at {known[each]}" for each in sorted(known, key=str)[:_NAMED_MAX])
-            more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
-            return f"no broker of the cluster can be reached any more: {said or 'none'}{more}{why}"
-        return f"broker {broker}{f' at {known[broker]}' if broker in known else ''} cannot be reached{why}"
-
-    async def _send(self, request: Any, broker: int | None) -> Any:
-        if broker is not None and self._manager.cluster.broker_metadata(broker) is None:
-            await self._manager.cluster.refresh_metadata()  # it may have joined since the last refresh
-        return await self._manager.send(request, node_id=broker)
+    def nodes(self, ask: Callable[..., Any] | None = None) -> tuple[int, dict[int, Any]]:
+        """The controller's id, -1: none; and the nodes of the cluster by id."""
+        ask = ask or self.ask
+        try:
+            answer = checked(ask("DescribeCluster"))
+            found = {each.broker_id: each for each in answer.brokers}
+        except Refused as error:
+            if error.code != UNSUPPORTED:
+                raise
+            answer = ask("Metadata", topics=[], allow_auto_topic_creation=False)
+            found = {each.node_id: each for each in answer.brokers}
+        self._nodes = {node: Address(each.host, each.port) for node, each in found.items()}
+        return answer.controller_id, found
 
     def _find_controller(self, deadline: float) -> int:
         while True:
-            found: int = self.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False)).controller_id
+            found: int = self.ask("Metadata", topics=[], allow_auto_topic_creation=False).controller_id
             if found != -1:
                 return found
             if time.monotonic() >= deadline:
                 raise Failed("the cluster has no controller")
-            self._manager.run(self._net.sleep, _PAUSE_S)
+            time.sleep(_PAUSE_S)
+
+    def _link(self, broker: int | None, deadline: float) -> Link:
+        """Raises NotDelivered, which names the addresses that were tried: nothing was sent."""
+        link = self._links.get(broker)
+        if link is not None and link.is_open:
+            return link
+        self._drop(broker)
+        if broker is not None and broker not in self._nodes:
+            self._refresh(deadline)  # it may have joined since
+        tried = [("the server", server) for server in self._servers] if broker is None else []
+        tried += [(f"broker {n} at", address) for n, address in self._nodes.items() if broker in (None, n)]
+        problems = [] if tried else [f"broker {broker} cannot be reached"]
+        for at, (name, address) in enumerate(tried):
+            try:
+                link = self._linked(address, share_s(deadline, len(tried) - at))
+            except NotDelivered as error:
+                problems.append(f"{name} {error}")
+                continue
+            link.timeout_s = self.deadline_s
+            self._links[broker] = link
+            return link
+        if broker is not None:
+            self._refresh(deadline)  # it may be elsewhere
+        raise NotDelivered("; ".join(problems))
+
+    def _refresh(self, deadline: float) -> None:
+        with suppress(Refused):  # such as that no controller is active for the moment
+            self.nodes(partial(self.ask, timeout_s=share_s(deadline, 1)))
+
+    def _linked(self, address: Address, timeout_s: float) -> Link:
+        return Link(address, timeout_s, self._tls, self._login, None, client_id=self._id, software=KEDGE)
+
+    def _drop(self, broker: int | None) -> None:
+        if (link := self._links.pop(broker, None)) is not None:
+            link.close()
 
 
-def shortcoming(server: str, settings: Mapping[str, Any], timeout_s: float) -> str | None:
-    """What a server says is wrong with its cluster, such as that no controller is active; empty: nothing. None: it does
-    not let us in, or does not answer in time. A Client asks for the brokers first, and cannot tell none from silence.
-    """
-    this = {**Client.DEFAULT_CONFIG, **settings, "bootstrap_servers": [server]}
-    connection = KafkaNetClient(**this)
-    manager, timeout_ms = connection._manager, timeout_s * 1000  # noqa: SLF001 - as in Client
-    manager._net.start()  # noqa: SLF001
+def share_s(deadline: float, of: int) -> float:
+    """The time of the next of so many attempts until a deadline, if each may take as long as the others."""
+    return max(_PAUSE_S, deadline - time.monotonic()) / of
 
-    async def described() -> Any:
-        (node,) = manager.cluster.bootstrap_brokers()[:1]
-        found = await manager.get_connection(node.node_id, timeout_ms=timeout_ms)
-        return await found.send_request(DescribeClusterRequest(), request_timeout_ms=timeout_ms)
 
+def _asked(link: Link, api: str, lowest: int = 0, **fields: Any) -> Any:
+    """Raises NotDelivered, or Refused where the server does not support the API."""
+    kind = MESSAGES[f"{api}Request"]
+    messages = messages_of(api, range(max(lowest, kind.min_version), kind.max_version + 1))
     try:
-        answer = manager.run(described)
-    except (kafka_errors.KafkaError, OSError, ValueError):
-        return None
-    finally:
-        connection.close()
-        manager._net.stop()  # noqa: SLF001
-    if answer.error_code:
-        return str(refused(answer.error_code, answer.error_message))
-    return "" if answer.brokers else "the cluster has no live broker"
-
-
-def message(kind: Any, **fields: Any) -> Any:
-    """A request of kafka-python's. Its structs are dicts."""
-    known = fields_of(kind)
-    return kind(**{name: _nested(known.get(name), value) for name, value in fields.items()})
-
-
-def _nested(field: Any, value: Any) -> Any:
-    if field is None or value is None:
-        return value
-    if field.is_struct_array():
-        return [message(field.data_class, **each) for each in value]
-    return message(field.data_class, **value) if field.is_struct() else value
+        return link.ask(messages, link.version_of(messages), fields)
+    except NotOffered:
+        raise Refused(UNSUPPORTED, f"The server does not support {api}") from None
 
 
 def checked(answer: Any) -> Any:
@@ -181,19 +224,3 @@ def refused(code: int, message: str | None = None) -> Refused:
     if code == _CLUSTER_AUTHORIZATION_FAILED:
         message = None  # in the server's own message Kafka prints its objects
     return Refused(code, message or _KAFKAS.get(code) or known.description or known.__name__)
-
-
-def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) -> Failed:
-    named = getattr(request, "name", type(request).__name__)
-    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
-        return Refused(UNSUPPORTED, f"The server does not support {named.removesuffix('Request')}")
-    if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
-        return Failed(f"{_at(broker)} did not answer {named} within {deadline_s:g} s")
-    if isinstance(error, _LOST):
-        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {said_by(error)}")
-    code = getattr(error, "errno", None)
-    return refused(code, " ".join(map(str, error.args))) if code else Failed(said_by(error))
-
-
-def _at(broker: int | None) -> str:
-    return "the server" if broker is None else f"broker {broker}"

@@ -13,25 +13,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.admin import (
-    AlterPartitionReassignmentsRequest,
-    DescribeClusterRequest,
-    DescribeLogDirsRequest,
-    DescribeTopicPartitionsRequest,
-    ListPartitionReassignmentsRequest,
-)
-from kafka.protocol.metadata import MetadataRequest
 
 from ...model.values import TopicPartition
 from ...wire.messages import NO_LOG_DIR
-from .client import Client, checked, message, refused
+from .client import Client, checked, refused
 from .errors import UNSUPPORTED, Failed, Refused
 from .replicas import LogDirs, Private
 from .topics import Configs, Offsets, Topics, by_topic, refusals
 from .values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
 
-STATUS_TAG: Final = "_20000"
-"""The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""
 _PAGE: Final = 2000
 
 
@@ -41,22 +31,15 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         self._has_logs: dict[int, bool] = {}  # whether a node that was controller has log directories
 
     def offers(self, api: int) -> bool:
-        return api in self.client.versions()
+        return api in self.client.offered
 
     def brokers(self) -> dict[int, Broker]:
         """The live brokers, by id. A controller of Kedge that stock Kafka brokers follow is a node beside them, which
         has no log directory and is left out."""
-        try:
-            answer = checked(self.client.ask(DescribeClusterRequest()))
-            found = [(each.broker_id, each) for each in answer.brokers]
-        except Refused as error:
-            if error.code != UNSUPPORTED:
-                raise
-            answer = self.client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False))
-            found = [(each.node_id, each) for each in answer.brokers]
-        brokers = {i: Broker(i, e.host, e.port, e.rack or None) for i, e in sorted(found, key=lambda x: x[0])}
-        if self._is_no_broker(answer.controller_id, brokers):
-            del brokers[answer.controller_id]
+        controller, nodes = self.client.nodes()
+        brokers = {i: Broker(i, e.host, e.port, e.rack or None) for i, e in sorted(nodes.items())}
+        if self._is_no_broker(controller, brokers):
+            del brokers[controller]
         return brokers
 
     def _is_no_broker(self, controller: int, brokers: Collection[int]) -> bool:
@@ -64,7 +47,7 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
             return False
         if controller not in self._has_logs:
             try:
-                answer = self.client.ask(DescribeLogDirsRequest(topics=[]), controller)
+                answer = self.client.ask("DescribeLogDirs", controller, topics=[])
             except Failed:
                 return False  # asked again next time
             self._has_logs[controller] = [row.log_dir for row in answer.results] != [NO_LOG_DIR]
@@ -73,9 +56,8 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
         """The topics of these names, or all of them; those that are unknown are left out. Sorted by name."""
         wanted = None if names is None else [{"name": name} for name in sorted(names)]
-        request = message(MetadataRequest, topics=wanted, allow_auto_topic_creation=False)
         found = {}
-        for topic in self.client.ask(request).topics:
+        for topic in self.client.ask("Metadata", topics=wanted, allow_auto_topic_creation=False).topics:
             if topic.error_code == UNKNOWN_TOPIC:
                 continue
             if topic.error_code and not topic.partitions:
@@ -91,11 +73,10 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
         cursor: Any = None
         while topics:
             wanted = [{"name": name} for name in sorted(topics)]
-            request = message(
-                DescribeTopicPartitionsRequest, topics=wanted, response_partition_limit=_PAGE, cursor=cursor
-            )
             try:
-                answer = self.client.ask(request)
+                answer = self.client.ask(
+                    "DescribeTopicPartitions", topics=wanted, response_partition_limit=_PAGE, cursor=cursor
+                )
             except Refused as error:
                 if error.code == UNSUPPORTED:
                     return dict(topics)
@@ -110,15 +91,14 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
     def reassignments(self, of: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, Move]:
         """The reassignments that run, of these partitions or of all. Sorted."""
         wanted = None if of is None else [{"name": t, "partition_indexes": p} for t, p in by_topic(of).items()]
-        request = message(ListPartitionReassignmentsRequest, timeout_ms=DEFAULT_TIMEOUT_MS, topics=wanted)
-        answer = checked(self.client.ask_controller(request, lambda a: int(a.error_code), repeatable=True))
+        answer = self.client.ask_controller("ListPartitionReassignments", repeatable=True, topics=wanted)
         return dict(
             sorted(
                 (
                     TopicPartition(topic.name, p.partition_index),
                     Move(tuple(p.replicas), tuple(p.adding_replicas), tuple(p.removing_replicas)),
                 )
-                for topic in answer.topics
+                for topic in checked(answer).topics
                 for p in topic.partitions
             )
         )
@@ -132,8 +112,7 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
             rows = [(index, targets[TopicPartition(name, index)]) for index in indexes]
             partitions = [{"partition_index": i, "replicas": None if to is None else list(to)} for i, to in rows]
             topics.append({"name": name, "partitions": partitions})
-        request = message(AlterPartitionReassignmentsRequest, timeout_ms=timeout_ms, topics=topics)
-        answer = self.client.ask_controller(request, lambda a: int(a.error_code), timeout_s=timeout_ms / 1000)
+        answer = self.client.ask_controller("AlterPartitionReassignments", timeout_ms=timeout_ms, topics=topics)
         return refusals((topic.name, topic.partitions) for topic in checked(answer).responses)
 
     def pause(self, seconds: float) -> None:
@@ -141,14 +120,13 @@ class Cluster(Configs, LogDirs, Offsets, Private, Topics):
 
 
 def _partition(row: Any) -> PartitionState:
-    status = (row.unknown_tags or {}).get(STATUS_TAG, b"\x00")
     return PartitionState(
         row.partition_index,
         None if row.leader_id < 0 else row.leader_id,
         tuple(row.replica_nodes),
         tuple(row.isr_nodes),
         tuple(row.offline_replicas or ()),
-        status=int.from_bytes(status, "big", signed=True),
+        status=row.status_code,
         leader_epoch=None if row.leader_epoch is None or row.leader_epoch < 0 else row.leader_epoch,
     )
 

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import logging
+import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from ...model import numerals
 from ..extras import need
-from .errors import NotConnected, said_by
+from .errors import NotConnected
 from .options import Endpoint
-from .probing import await_server, misfit
 from .properties import read_properties, settings
 
-if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
+if TYPE_CHECKING:  # at run time the protocol is loaded only by who connects
+    from ...wire.calls import Address
+    from ...wire.link import NotDelivered
     from .client import Client
     from .cluster import Cluster
 
-_FIRST_TRY_MS: Final = 1_500
-_ANSWER_S: Final = 2.0
-_CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
-
-_CLOSED_IN_LOGIN: Final = "the connection was closed while it authenticated by"
+_PAUSE_S: Final = 0.1
 
 
 @contextmanager
@@ -30,111 +28,66 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
     """The cluster, for as long as the block runs. Raises Failed: NotConnected, or what is wrong with the file."""
     given = settings({} if endpoint.config_file is None else read_properties(endpoint.config_file))
     need("wire")
-    with _listening() as heard:
-        client = _connect(endpoint.servers, given, heard)
-        from .cluster import Cluster  # noqa: PLC0415 - as above
-
-        try:
-            yield Cluster(client)
-        except NotConnected:
-            if reason := _shortcoming(endpoint.servers, given):
-                raise NotConnected(f"{endpoint.servers}: {reason}") from None
-            raise
-        finally:
-            client.close()
-
-
-def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
-    """kafka-python alone retries until its timeout, also after a wrong password, and does not say why."""
-    from kafka.errors import KafkaError  # noqa: PLC0415 - as above
-
+    from ...wire.calls import Address  # noqa: PLC0415 - as above
     from .client import Client  # noqa: PLC0415 - as above
+    from .cluster import Cluster  # noqa: PLC0415 - as above
 
-    deadline, try_ms = time.monotonic() + given["bootstrap_timeout_ms"] / 1000, _FIRST_TRY_MS
-    await_server(servers.split(","), given.get("ssl_context"), deadline)
+    servers = tuple(Address(*_host_and_port(server)) for server in endpoint.servers.split(","))
+    with closing(Client(servers, given)) as client:
+        _enter(client, servers, given)
+        yield Cluster(client)
+
+
+def _enter(client: Client, servers: tuple[Address, ...], given: dict[str, Any]) -> None:
+    """Tries the servers until one of them answers for a cluster that has a controller and brokers."""
+    from ...wire.link import NotDelivered, TimedOut  # noqa: PLC0415 - as above
+    from .client import share_s  # noqa: PLC0415 - as above
+
+    patience_s = given["bootstrap_timeout_ms"] / 1000
+    deadline = time.monotonic() + patience_s
+    silent = f"the server accepts connections, but did not answer within {patience_s:g} s"
+    problems: dict[Address, str] = {}
     while True:
-        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
-        this = {"bootstrap_servers": servers.split(","), "bootstrap_timeout_ms": min(try_ms, left_ms)}
-        try:
-            return Client(**{**given, **this})
-        except (KafkaError, OSError, ValueError) as error:
-            reason = heard.last or said_by(error)
-            if not heard.is_refused and (hint := _hint(servers, given)):
-                raise NotConnected(f"{servers}: {reason.removesuffix('.')}; {hint}") from None
-            if heard.is_final:
-                raise NotConnected(f"{servers}: {reason}") from None
-            if left_ms <= try_ms:
-                raise NotConnected(f"{servers}: {_why(servers, given, heard) or reason}") from None
-            if _has_closed(given, heard) and _shortcoming(servers, given) is None:
-                raise NotConnected(f"{servers}: {_CLOSED_IN_LOGIN} {given['sasl_mechanism']}") from None
-            try_ms *= 2
+        for at, server in enumerate(servers):
+            try:
+                problem = client.enter(server, share_s(deadline, len(servers) - at))
+            except TimedOut:
+                problem = problems.get(server, silent)  # the last attempts have little time
+            except NotDelivered as error:
+                problem = _why(server, error, given)
+            if not problem:
+                return
+            problems[server] = problem
+        if time.monotonic() >= deadline:
+            raise NotConnected("; ".join(f"{_name(server)}: {problem}" for server, problem in problems.items()))
+        time.sleep(_PAUSE_S)
 
 
-def _why(servers: str, given: dict[str, Any], heard: _Heard) -> str | None:
-    """Why there is no connection when the time is over; None where the last error says it."""
-    was_silent = not heard.last and heard.is_silent  # before the next question, whose end is heard, too
-    if reason := _shortcoming(servers, given):
-        return reason
-    if was_silent:
-        patience_s = given["bootstrap_timeout_ms"] / 1000
-        return f"the server accepts connections, but did not answer within {patience_s:g} s"
-    return f"{_CLOSED_IN_LOGIN} {given['sasl_mechanism']}" if reason is None and _has_closed(given, heard) else None
+def _why(server: Address, error: NotDelivered, given: dict[str, Any]) -> str:
+    """The reason in plain words. Raises NotConnected where it stays."""
+    from ...wire.security.client import NotLetIn  # noqa: PLC0415 - as above
+    from .probing import misfit, of_certificate  # noqa: PLC0415 - as above
+
+    name, cause = _name(server), error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        raise NotConnected(f"{name}: the certificate of the server is not trusted: {cause.verify_message}") from None
+    if isinstance(cause, ssl.SSLError):
+        raise NotConnected(f"{name}: {of_certificate(cause) or f'TLS failed: {cause.reason or cause}'}") from None
+    said = str(error).removeprefix(name).strip()
+    if isinstance(cause, OSError) and said.startswith("cannot be reached"):
+        return cause.strerror or said
+    hint = misfit(server, given.get("ssl_context"), given.get("sasl_mechanism"))
+    if hint or isinstance(cause, NotLetIn):
+        raise NotConnected(f"{name}: the server {said}{f'; {hint}' if hint else ''}") from None
+    return f"the server {said}"
 
 
-def _has_closed(given: dict[str, Any], heard: _Heard) -> bool:
-    """Whether servers have closed connections with a login, before or after it was complete."""
-    return heard.closed >= _CLOSED and "sasl_mechanism" in given
+def _name(server: Address) -> str:
+    return f"{server.host}:{server.port}"
 
 
-def _shortcoming(servers: str, given: dict[str, Any]) -> str | None:
-    """What the first server that lets us in says is wrong with its cluster (`shortcoming`)."""
-    from .client import shortcoming  # noqa: PLC0415 - as above
-
-    found = (shortcoming(server, given, _ANSWER_S) for server in servers.split(","))
-    return next((reason for reason in found if reason is not None), None)
-
-
-def _hint(servers: str, given: dict[str, Any]) -> str:
-    """What the first server that a probe gets an answer from requires; servers close such connections in silence."""
-    speaks = given.get("ssl_context"), given.get("sasl_mechanism")
-    return next((found for server in servers.split(",") if (found := misfit(server, *speaks))), "")
-
-
-class _Heard(logging.Handler):
-    """Keeps the last reason for a failed connection from the log of kafka-python, whose errors do not contain it."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.last = ""
-        self.is_final = self.is_refused = self.is_silent = False
-        self.closed = 0
-
-    def emit(self, record: logging.LogRecord) -> None:
-        from kafka import errors  # noqa: PLC0415 - it wrote this
-
-        given = record.args if isinstance(record.args, tuple) else ()
-        of_time = (errors.KafkaTimeoutError, errors.RequestTimedOutError)  # these say how long it took, and not why
-        for error in given:
-            if not isinstance(error, Exception):
-                continue
-            if isinstance(error, of_time) or isinstance(error.__context__, of_time):  # a connection's is wrapped
-                self.is_silent = True
-            elif not self.is_final:
-                self.last = said_by(error)
-                self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
-                self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
-                self.closed += isinstance(error, errors.KafkaConnectionError)
-
-
-@contextmanager
-def _listening() -> Iterator[_Heard]:
-    """The log of kafka-python goes to the handler, and not to the terminal."""
-    heard, log = _Heard(), logging.getLogger("kafka")
-    before = log.propagate
-    log.addHandler(heard)
-    log.propagate = False
-    try:
-        yield heard
-    finally:
-        log.propagate = before
-        log.removeHandler(heard)
+def _host_and_port(server: str) -> tuple[str, int]:
+    host, _, given = server.rpartition(":")
+    port = numerals.whole(given, 1, 65_535)
+    assert port is not None  # checked with the option
+    return host.strip("[]"), port

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from ...model.values import TopicPartition
 from ..printing import clean, is_of_stdout, one_line
 
-_CLASS: Final = re.compile(r"^\w+Error: ")
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 UNSUPPORTED = 35
@@ -44,12 +42,6 @@ class Refused(Failed):
 
 class NotConnected(Failed):
     """No server was reached, or none that lets us in."""
-
-
-def said_by(error: Any) -> str:
-    """What an error of kafka-python says, without the name of its class, which may stand before what a server said."""
-    text = " ".join(map(str, error.args)) or getattr(error, "description", "") or ""
-    return " ".join(_CLASS.sub("", text).split())[:500] or one_line(error)
 
 
 @contextmanager

@@ -95,7 +95,7 @@ _OPTION: Final = re.compile(r"\s+(\w+)\s*=\s*(?:\"((?:\\.|[^\"\\])*)\"|'((?:\\.|
 
 
 def settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Keyword arguments of KafkaAdminClient, without the servers. Raises Failed, which names the property."""
+    """What a connection needs besides the servers, by name. Raises Failed, which names the property."""
     protocol = properties.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in PROTOCOLS:
         raise Failed(f"security.protocol: expected one of {', '.join(PROTOCOLS)}, got {protocol!r:.80}")

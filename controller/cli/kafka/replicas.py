@@ -5,15 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
-
 from ...model.values import Replicas, TopicPartition
-from ...wire.messages import (
-    AlterInterbrokerThrottledRatesRequest,
-    AlterInterbrokerThrottledReplicasRequest,
-    DeletePartitionsRequest,
-)
-from .client import Client, checked, message
+from .client import Client, checked
 from .errors import Refused
 from .topics import by_topic, refusals
 from .values import Description, Disk, LogDir
@@ -23,7 +16,6 @@ Rates: TypeAlias = Mapping[int, tuple[int, int]]
 _REPLICATION: Final = 0
 _REASSIGNMENT: Final = 1  # the family of KIP-542
 _INVALID_REQUEST: Final = 42
-_TIMEOUT_MS: Final = 30_000
 
 
 class Private:
@@ -59,16 +51,15 @@ class Private:
         brokers = [
             {"broker_id": b, "leader_rate": out, "follower_rate": in_} for b, (out, in_) in sorted(rates.items())
         ]
-        request = message(
-            AlterInterbrokerThrottledRatesRequest,
+        answer = self.client.ask_controller(
+            "AlterInterbrokerThrottledRates",
+            lambda a: _first(a.brokers),
+            lowest=1,
             brokers=brokers,
             remove_throttle=not stays,
             family=family,
-            timeout_ms=_TIMEOUT_MS,
-            validate_only=False,
-            min_version=1,
         )
-        _check_each(self.client.ask_controller(request, lambda a: _first(a.brokers)).brokers)
+        _check_each(answer.brokers)
 
     def _set_replicas(
         self, replicas: Mapping[TopicPartition, tuple[Replicas, Replicas]], *, stays: bool = False
@@ -78,21 +69,18 @@ class Private:
             rows = [(index, replicas[TopicPartition(topic, index)]) for index in indexes]
             partitions = [{"partition_id": i, "leaders": [*out], "followers": [*into]} for i, (out, into) in rows]
             topics.append({"topic": topic, "partitions": partitions})
-        request = message(
-            AlterInterbrokerThrottledReplicasRequest,
+        answer = self.client.ask_controller(
+            "AlterInterbrokerThrottledReplicas",
+            lambda a: _first(_rows(a.topics)),
             topics=topics,
             remove_throttle=not stays,
-            timeout_ms=_TIMEOUT_MS,
-            validate_only=False,
         )
-        answer = self.client.ask_controller(request, lambda a: _first(_rows(a.topics)))
         _check_each(_rows(answer.topics))
 
     def delete_partitions(self, topic: str, partitions: Sequence[int], *, immediate: bool) -> None:
         """They become read-only, and go when their retention is over; or go at once (KIP-694). Raises Refused."""
         topics = [{"name": topic, "partitions": list(partitions)}]
-        request = message(DeletePartitionsRequest, timeout_ms=_TIMEOUT_MS, immediate_delete=immediate, topics=topics)
-        answer = self.client.ask_controller(request, lambda a: int(a.error_code))
+        answer = self.client.ask_controller("DeletePartitions", immediate_delete=immediate, topics=topics)
         _check_each(_rows(checked(answer).responses))
 
 
@@ -122,7 +110,7 @@ class LogDirs:
     def log_dirs(self, broker: int, of: Iterable[TopicPartition] | None = None) -> Description:
         """What the broker holds of these partitions, or of all. Raises Refused."""
         wanted = None if of is None else [{"topic": t, "partitions": p} for t, p in by_topic(of).items()]
-        answer = checked(self.client.ask(message(DescribeLogDirsRequest, topics=wanted), broker))
+        answer = checked(self.client.ask("DescribeLogDirs", broker, topics=wanted))
         replicas: dict[TopicPartition, tuple[LogDir, ...]] = {}
         for each in answer.results:
             for topic in each.topics:
@@ -141,5 +129,5 @@ class LogDirs:
             {"path": path, "topics": [{"name": t, "partitions": p} for t, p in by_topic(moved).items()]}
             for path, moved in by_path.items()
         ]
-        answer = self.client.ask(message(AlterReplicaLogDirsRequest, dirs=dirs), broker, repeatable=False)
+        answer = self.client.ask("AlterReplicaLogDirs", broker, repeatable=False, dirs=dirs)
         return refusals((topic.topic_name, topic.partitions) for topic in answer.results)

@@ -8,17 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from kafka.protocol.admin import (
-    CreatePartitionsRequest,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
-    DescribeConfigsRequest,
-    IncrementalAlterConfigsRequest,
-)
-from kafka.protocol.consumer import ListOffsetsRequest
-
 from ...model.values import TopicPartition
-from .client import Client, checked, message, refused
+from .client import Client, checked, refused
 from .errors import UNSUPPORTED, Refused
 from .values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
 
@@ -53,19 +44,19 @@ class Offsets:
     def end_offsets(self, broker: int, of: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of the broker's own log of each partition. Those for which the broker reports no end are left out;
         that is all of them where the server does not offer ListOffsets."""
-        request = message(
-            ListOffsetsRequest,
-            replica_id=_ANY_REPLICA,
-            isolation_level=_WHOLE,
-            topics=[
-                {"name": name, "partitions": [{"partition_index": p, "timestamp": _LATEST} for p in partitions]}
-                for name, partitions in by_topic(of).items()
-            ],
-            timeout_ms=round(self.client.deadline_s * 1000),
-            min_version=1,
-        )
         try:
-            answer = self.client.ask(request, broker)
+            answer = self.client.ask(
+                "ListOffsets",
+                broker,
+                lowest=1,
+                replica_id=_ANY_REPLICA,
+                isolation_level=_WHOLE,
+                topics=[
+                    {"name": name, "partitions": [{"partition_index": p, "timestamp": _LATEST} for p in partitions]}
+                    for name, partitions in by_topic(of).items()
+                ],
+                timeout_ms=round(self.client.deadline_s * 1000),
+            )
         except Refused as error:
             if error.code == UNSUPPORTED:
                 return {}
@@ -78,7 +69,6 @@ class Offsets:
         }
 
 
-_TIMEOUT_MS: Final = 30_000
 _OF_DEADLINE: Final = 0.9  # so that an answer at its end comes before the client gives up
 
 
@@ -104,26 +94,31 @@ class Topics:
             "assignments": [{"partition_index": i, "broker_ids": list(replicas)} for i, replicas in rows],
             "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
         }
-        request = message(CreateTopicsRequest, topics=[topic], timeout_ms=_TIMEOUT_MS, validate_only=False)
-        (row,) = self.client.ask_controller(request, lambda a: int(a.topics[0].error_code)).topics
-        checked(row)
+        self._change("CreateTopics", "topics", topic)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, Refused]:
         """Deletes them. Gives back those that were refused, or whose deletion takes longer than a request may."""
         wanted = sorted(names)
         timeout_ms = round(self.client.deadline_s * 1000 * _OF_DEADLINE)
-        topics = [{"name": name} for name in wanted]
-        request = message(DeleteTopicsRequest, topics=topics, topic_names=wanted, timeout_ms=timeout_ms)
-        answer = self.client.ask_controller(request, lambda a: next((int(r.error_code) for r in a.responses), 0))
+        answer = self.client.ask_controller(
+            "DeleteTopics",
+            lambda a: next((r.error_code for r in a.responses), 0),
+            topics=[{"name": name} for name in wanted],
+            topic_names=wanted,
+            timeout_ms=timeout_ms,
+        )
         return {r.name: refused(r.error_code, r.error_message) for r in answer.responses if r.error_code}
 
     def create_partitions(self, name: str, count: int, new: Sequence[Sequence[int]] | None = None) -> None:
         """The topic has `count` partitions afterwards; `new`: replicas of those that are added. Raises Refused."""
         assignments = None if new is None else [{"broker_ids": list(replicas)} for replicas in new]
         topic = {"name": name, "count": count, "assignments": assignments}
-        request = message(CreatePartitionsRequest, topics=[topic], timeout_ms=_TIMEOUT_MS, validate_only=False)
-        (row,) = self.client.ask_controller(request, lambda a: int(a.results[0].error_code)).results
-        checked(row)
+        self._change("CreatePartitions", "results", topic)
+
+    def _change(self, api: str, rows: str, topic: Mapping[str, Any]) -> None:
+        """A request of which the answer has one row. Raises Refused."""
+        answer = self.client.ask_controller(api, lambda a: getattr(a, rows)[0].error_code, topics=[topic])
+        checked(getattr(answer, rows)[0])
 
 
 _KNOWN: Final = frozenset(Source)
@@ -141,13 +136,14 @@ class Configs:
         found: dict[Resource, dict[str, Setting] | Refused] = {}
         keys = None if names is None else list(names)
         for broker, group in _by_broker(resources).items():
-            request = message(
-                DescribeConfigsRequest,
+            answer = self.client.ask(
+                "DescribeConfigs",
+                broker,
                 resources=[{**_named(resource), "configuration_keys": keys} for resource in group],
                 include_synonyms=synonyms,
                 include_documentation=False,
             )
-            for row in self.client.ask(request, broker).results:
+            for row in answer.results:
                 found[Resource(ResourceType(row.resource_type), row.resource_name)] = (
                     refused(row.error_code, row.error_message)
                     if row.error_code
@@ -161,12 +157,14 @@ class Configs:
         """Changes them, each resource wholly or not at all. Gives back those that were refused."""
         failed = {}
         for broker, group in _by_broker(changes).items():
-            request = message(
-                IncrementalAlterConfigsRequest,
+            answer = self.client.ask(
+                "IncrementalAlterConfigs",
+                broker,
+                repeatable=False,
                 resources=[{**_named(at), "configs": list(map(_change, changes[at]))} for at in group],
                 validate_only=validate_only,
             )
-            for row in self.client.ask(request, broker, repeatable=False).responses:
+            for row in answer.responses:
                 if row.error_code:
                     at = Resource(ResourceType(row.resource_type), row.resource_name)
                     failed[at] = refused(row.error_code, row.error_message)

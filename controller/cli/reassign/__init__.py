@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
 
 
-__all__ = ["reassign_partitions"]
-
-
 ACTIONS: Final[Mapping[str, Callable[[Cluster, Request], None]]] = {
     "generate": lambda cluster, request: generate(cluster, request.the_wanted, as_json=request.as_json),
     "execute": execute,

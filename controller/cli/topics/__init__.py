@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from ..kafka.cluster import Cluster
 
 
-__all__ = ["topics"]
-
-
 ACTIONS: Final[Mapping[str, Callable[[Cluster, Request], None]]] = {
     "create": create,
     "alter": alter,

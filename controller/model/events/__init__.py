@@ -4,149 +4,71 @@ time, ids and random numbers and puts them into the event, so rules are pure fun
 An event is about one partition, topic or broker. An event about many *expands* into such events.
 """
 
-from .base import LATER, Decision, Event, Group, KeyRead, refuse
-from .brokers import (
-    BrokerCame,
-    BrokerGone,
-    BrokerKnown,
-    BrokerRedescribed,
-    BrokerUnread,
-    DeathDone,
-    DeletionAcknowledged,
-    DiskReported,
-    ReplicaLeaves,
-    ShutdownAsked,
-    ShutdownDecided,
-)
-from .due import (
-    ChangesDue,
-    NothingDue,
-    PartitionDue,
-    Reason,
-    RebalanceDue,
-    TopicDeletionDue,
-    TopicGoneDue,
-    TopicKeyDue,
-    TopicLogsDue,
-)
-from .reads import (
-    BrokerConfigRead,
-    ConfigKeyRead,
-    DeletionKeyRead,
-    ForeignTargetFound,
-    IntentDue,
-    IntentsDue,
-    IntentsKeyDue,
-    KafkaMoveFound,
-    LegacyKeyDue,
-    LegacyKeyRead,
-    LegacyPlanDue,
-    LogDirNotified,
-    NotificationDone,
-    PreferredElectionPut,
-    StateKeyRead,
-    TopicIdMissing,
-    TopicKeyRead,
-)
-from .reductions import (
-    DeletePartitions,
-    PurgeDue,
-    ReductionDue,
-    ReductionKeyDue,
-    ReductionKeyRead,
-    RetirementOver,
-    RetirementsDue,
-)
-from .requests import (
-    AlterConfigs,
-    AlterIsr,
-    AlterReassignment,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    ElectLeader,
-    ForgetBroker,
-    ForgetIntent,
-    ForgettingDone,
-)
-from .throttles import (
-    AlterThrottledRates,
-    AlterThrottledReplicas,
-    NamedTarget,
-    ReassignPartitions,
-    ThrottleDue,
-    ThrottlePlanDue,
-    ThrottleRemovalDue,
-    ThrottleRequest,
-)
-
-__all__ = [
-    "LATER",
-    "AlterConfigs",
-    "AlterIsr",
-    "AlterReassignment",
-    "AlterThrottledRates",
-    "AlterThrottledReplicas",
-    "BrokerCame",
-    "BrokerConfigRead",
-    "BrokerGone",
-    "BrokerKnown",
-    "BrokerRedescribed",
-    "BrokerUnread",
-    "ChangesDue",
-    "ConfigKeyRead",
-    "CreatePartitions",
-    "CreateTopic",
-    "DeathDone",
-    "Decision",
-    "DeletePartitions",
-    "DeleteTopic",
-    "DeletionAcknowledged",
-    "DeletionKeyRead",
-    "DiskReported",
-    "ElectLeader",
-    "Event",
-    "ForeignTargetFound",
-    "ForgetBroker",
-    "ForgetIntent",
-    "ForgettingDone",
-    "Group",
-    "IntentDue",
-    "IntentsDue",
-    "IntentsKeyDue",
-    "KafkaMoveFound",
-    "KeyRead",
-    "LegacyKeyDue",
-    "LegacyKeyRead",
-    "LegacyPlanDue",
-    "LogDirNotified",
-    "NamedTarget",
-    "NothingDue",
-    "NotificationDone",
-    "PartitionDue",
-    "PreferredElectionPut",
-    "PurgeDue",
-    "Reason",
-    "ReassignPartitions",
-    "RebalanceDue",
-    "ReductionDue",
-    "ReductionKeyDue",
-    "ReductionKeyRead",
-    "ReplicaLeaves",
-    "RetirementOver",
-    "RetirementsDue",
-    "ShutdownAsked",
-    "ShutdownDecided",
-    "StateKeyRead",
-    "ThrottleDue",
-    "ThrottlePlanDue",
-    "ThrottleRemovalDue",
-    "ThrottleRequest",
-    "TopicDeletionDue",
-    "TopicGoneDue",
-    "TopicIdMissing",
-    "TopicKeyDue",
-    "TopicKeyRead",
-    "TopicLogsDue",
-    "refuse",
-]
+from .base import LATER as LATER
+from .base import Decision as Decision
+from .base import Event as Event
+from .base import Group as Group
+from .base import KeyRead as KeyRead
+from .base import refuse as refuse
+from .brokers import BrokerCame as BrokerCame
+from .brokers import BrokerGone as BrokerGone
+from .brokers import BrokerKnown as BrokerKnown
+from .brokers import BrokerRedescribed as BrokerRedescribed
+from .brokers import BrokerUnread as BrokerUnread
+from .brokers import DeathDone as DeathDone
+from .brokers import DeletionAcknowledged as DeletionAcknowledged
+from .brokers import DiskReported as DiskReported
+from .brokers import ReplicaLeaves as ReplicaLeaves
+from .brokers import ShutdownAsked as ShutdownAsked
+from .brokers import ShutdownDecided as ShutdownDecided
+from .due import ChangesDue as ChangesDue
+from .due import NothingDue as NothingDue
+from .due import PartitionDue as PartitionDue
+from .due import Reason as Reason
+from .due import RebalanceDue as RebalanceDue
+from .due import TopicDeletionDue as TopicDeletionDue
+from .due import TopicGoneDue as TopicGoneDue
+from .due import TopicKeyDue as TopicKeyDue
+from .due import TopicLogsDue as TopicLogsDue
+from .reads import BrokerConfigRead as BrokerConfigRead
+from .reads import ConfigKeyRead as ConfigKeyRead
+from .reads import DeletionKeyRead as DeletionKeyRead
+from .reads import ForeignTargetFound as ForeignTargetFound
+from .reads import IntentDue as IntentDue
+from .reads import IntentsDue as IntentsDue
+from .reads import IntentsKeyDue as IntentsKeyDue
+from .reads import KafkaMoveFound as KafkaMoveFound
+from .reads import LegacyKeyDue as LegacyKeyDue
+from .reads import LegacyKeyRead as LegacyKeyRead
+from .reads import LegacyPlanDue as LegacyPlanDue
+from .reads import LogDirNotified as LogDirNotified
+from .reads import NotificationDone as NotificationDone
+from .reads import PreferredElectionPut as PreferredElectionPut
+from .reads import StateKeyRead as StateKeyRead
+from .reads import TopicIdMissing as TopicIdMissing
+from .reads import TopicKeyRead as TopicKeyRead
+from .reductions import DeletePartitions as DeletePartitions
+from .reductions import PurgeDue as PurgeDue
+from .reductions import ReductionDue as ReductionDue
+from .reductions import ReductionKeyDue as ReductionKeyDue
+from .reductions import ReductionKeyRead as ReductionKeyRead
+from .reductions import RetirementOver as RetirementOver
+from .reductions import RetirementsDue as RetirementsDue
+from .requests import AlterConfigs as AlterConfigs
+from .requests import AlterIsr as AlterIsr
+from .requests import AlterReassignment as AlterReassignment
+from .requests import CreatePartitions as CreatePartitions
+from .requests import CreateTopic as CreateTopic
+from .requests import DeleteTopic as DeleteTopic
+from .requests import ElectLeader as ElectLeader
+from .requests import ForgetBroker as ForgetBroker
+from .requests import ForgetIntent as ForgetIntent
+from .requests import ForgettingDone as ForgettingDone
+from .throttles import AlterThrottledRates as AlterThrottledRates
+from .throttles import AlterThrottledReplicas as AlterThrottledReplicas
+from .throttles import NamedTarget as NamedTarget
+from .throttles import ReassignPartitions as ReassignPartitions
+from .throttles import ThrottleDue as ThrottleDue
+from .throttles import ThrottlePlanDue as ThrottlePlanDue
+from .throttles import ThrottleRemovalDue as ThrottleRemovalDue
+from .throttles import ThrottleRequest as ThrottleRequest

@@ -34,8 +34,6 @@ class Reason(enum.StrEnum):
 
 @attrs.define
 class PartitionDue(Event):
-    """Look at this partition, for this reason."""
-
     topic: str
     partition: int
     reason: Reason = Reason.CHECK

@@ -125,8 +125,6 @@ class LegacyKeyDue(Event):
 
 @attrs.define
 class ConfigKeyRead(KeyRead):
-    """The config key of a topic was read."""
-
     topic: str
     configs: Mapping[str, str]
     at: KeyAt

@@ -42,7 +42,6 @@ class ReassignPartitions(ThrottleRequest):
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the moves have a throttle."""
         return self.throttle not in (None, UNLIMITED)
 
 

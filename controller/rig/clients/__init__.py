@@ -14,20 +14,13 @@ from ...model.values import TopicPartition
 from ...simulated.broker import Broker
 from ...simulated.clock import VirtualClock
 from ..producers import Producers
-from .consumer import Consumer, Group, Offsets
-from .metadata import ClientMetadata, PartitionInfo
-from .producer import Partitioner, Producer
-
-__all__ = [
-    "ClientMetadata",
-    "Clients",
-    "Consumer",
-    "Group",
-    "Offsets",
-    "PartitionInfo",
-    "Partitioner",
-    "Producer",
-]
+from .consumer import Consumer as Consumer
+from .consumer import Group as Group
+from .consumer import Offsets as Offsets
+from .metadata import ClientMetadata as ClientMetadata
+from .metadata import PartitionInfo as PartitionInfo
+from .producer import Partitioner as Partitioner
+from .producer import Producer as Producer
 
 
 @attrs.define(eq=False)
@@ -41,7 +34,6 @@ class Clients:
     _stepping: list[Producer | Group] = attrs.field(factory=list)
 
     def metadata(self, *, knows_status: bool = True) -> ClientMetadata:
-        """The metadata of a new client."""
         return ClientMetadata(self.brokers, self.clock, knows_status)
 
     def producer(self, partitioner: Partitioner | None = None, *, knows_status: bool = True) -> Producer:

@@ -81,7 +81,6 @@ class Offsets:
     committed: dict[tuple[str, TopicPartition], int] = attrs.field(factory=dict)
 
     def purged(self, tp: TopicPartition) -> None:
-        """Delete all offsets of `tp`."""
         self.committed = {at: offset for at, offset in self.committed.items() if at[1] != tp}
 
 
@@ -107,7 +106,6 @@ class Group:
 
     @property
     def assignment(self) -> Sequence[tuple[TopicPartition, ...]]:
-        """The partitions of each member."""
         return [tuple(member.positions) for member in self.members]
 
     def committed(self, tp: TopicPartition) -> int | None:
@@ -127,7 +125,6 @@ class Group:
         return found
 
     def step(self, ms: int) -> None:  # noqa: ARG002 - it reads as fast as it is written
-        """As `poll`."""
         self.poll()
 
     def _rebalance(self) -> None:

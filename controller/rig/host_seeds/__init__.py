@@ -12,7 +12,10 @@ or, without a test, `python -m kedge.rig explore --host my_module:MyHost`. The s
 host; the same trace comes of it if the host has no threads and no time but that of `pass_time`.
 """
 
-from ..hosted.rules import RULES, Rule, RuleBroken, left_out
-from .run import STEPS, Run, run_seed
-
-__all__ = ["RULES", "STEPS", "Rule", "RuleBroken", "Run", "left_out", "run_seed"]
+from ..hosted.rules import RULES as RULES
+from ..hosted.rules import Rule as Rule
+from ..hosted.rules import RuleBroken as RuleBroken
+from ..hosted.rules import left_out as left_out
+from .run import STEPS as STEPS
+from .run import Run as Run
+from .run import run_seed as run_seed

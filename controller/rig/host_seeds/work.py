@@ -29,11 +29,9 @@ class Scene(Chances):
         self.topics_made = 0
 
     def can(self, *needs: Ability) -> bool:
-        """Whether the host has these abilities."""
         return self.rig.host.abilities >= set(needs)
 
     def partitions(self, *, moving: bool | None = None) -> list[Partition]:
-        """The partitions, those that move, or those that do not."""
         found = [p for _, p in self.rig.partitions]
         return [p for p in found if moving is None or (p.move is not None) is moving]
 
@@ -55,7 +53,6 @@ def create_topic(scene: Scene) -> str:
 
 
 def delete_topic(scene: Scene) -> str:
-    """A topic is deleted."""
     if not (partitions := scene.partitions()):
         return elect_preferred(scene)
     name = scene.pick(partitions).topic
@@ -84,7 +81,6 @@ def expand(scene: Scene) -> str:
 
 
 def reassign(scene: Scene) -> str:
-    """Any replicas for any partition."""
     if not scene.can(Ability.TARGETS) or not (partitions := scene.partitions()):
         return create_topic(scene)
     tp, target = scene.pick(partitions).tp, scene.brokers(scene.between(1, 3))
@@ -93,7 +89,6 @@ def reassign(scene: Scene) -> str:
 
 
 def cancel(scene: Scene) -> str:
-    """A move is cancelled."""
     if not (moving := scene.partitions(moving=True)):
         return reassign(scene)
     tp = scene.pick(moving).tp
@@ -101,7 +96,6 @@ def cancel(scene: Scene) -> str:
 
 
 def elect_preferred(scene: Scene) -> str:
-    """Preferred leaders everywhere."""
     return scene.ask("elect preferred", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, ALL))
 
 
@@ -142,7 +136,6 @@ def kill_broker(scene: Scene) -> str:
 
 
 def start_if_down(scene: Scene, broker: int) -> None:
-    """The broker is up."""
     if scene.rig.brokers[broker].life is Life.DOWN:
         scene.rig.start(broker)
 
@@ -166,7 +159,6 @@ def expire_broker(scene: Scene) -> str:
 
 
 def fail_callback(scene: Scene) -> str:
-    """The next callback to a broker raises."""
     broker = scene.pick(list(scene.rig.brokers))
     if not scene.can(Ability.FAILURE):
         return expire_broker(scene)
@@ -175,7 +167,6 @@ def fail_callback(scene: Scene) -> str:
 
 
 def hold_isr_answers(scene: Scene) -> str:
-    """The answers to alter_isr are late."""
     link, for_ms = scene.rig.isr_link, trouble.for_ms(scene)
     link.holds_answers = True
     scene.later(for_ms, lambda: setattr(link, "holds_answers", False))

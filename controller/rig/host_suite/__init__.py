@@ -15,33 +15,24 @@ the actual behaviour, or by an exception of the host, with the sentence as a not
 brokers as a host under test, and serve as an example.
 """
 
-from ...simulated.replica import Role
-from ..hosted.isr_calls import IsrCall, IsrCalls, IsrUpdater
-from ..hosted.under_test import Ability, Contents, Held, HostUnderTest
-from . import disorder, failures, fences, isr, logs, loop, roles
-from .base import CASES, GROUPS, Case, Report, check
-from .simulated import SimulatedBrokers
-
-__all__ = [
-    "CASES",
-    "GROUPS",
-    "Ability",
-    "Case",
-    "Contents",
-    "Held",
-    "HostUnderTest",
-    "IsrCall",
-    "IsrCalls",
-    "IsrUpdater",
-    "Report",
-    "Role",
-    "SimulatedBrokers",
-    "check",
-    "disorder",
-    "failures",
-    "fences",
-    "isr",
-    "logs",
-    "loop",
-    "roles",
-]
+from ...simulated.replica import Role as Role
+from ..hosted.isr_calls import IsrCall as IsrCall
+from ..hosted.isr_calls import IsrCalls as IsrCalls
+from ..hosted.isr_calls import IsrUpdater as IsrUpdater
+from ..hosted.under_test import Ability as Ability
+from ..hosted.under_test import Contents as Contents
+from ..hosted.under_test import Held as Held
+from ..hosted.under_test import HostUnderTest as HostUnderTest
+from . import disorder as disorder
+from . import failures as failures
+from . import fences as fences
+from . import isr as isr
+from . import logs as logs
+from . import loop as loop
+from . import roles as roles
+from .base import CASES as CASES
+from .base import GROUPS as GROUPS
+from .base import Case as Case
+from .base import Report as Report
+from .base import check as check
+from .simulated import SimulatedBrokers as SimulatedBrokers

@@ -61,7 +61,6 @@ def said(tp: TopicPartition = TP, /, **changes: Any) -> LeaderAndIsrPartition:
 
 
 def metadata(**changes: Any) -> PartitionMetadata:
-    """The metadata of `SAID`, with these changes."""
     told = PartitionMetadata(
         TP.topic, TOPIC_ID, TP.partition, 1, LEADER_EPOCH, BROKERS, PARTITION_EPOCH, BROKERS, (), 0
     )
@@ -87,7 +86,6 @@ class Stage:
             self.register(broker, 10 + broker)
 
     def register(self, broker: int, epoch: int) -> None:
-        """Register the broker under this epoch."""
         self.broker_epochs[broker] = epoch
         self.host.registered(broker, epoch)
 
@@ -126,7 +124,6 @@ class Stage:
     def leader_and_isr(
         self, broker: int, *partitions: LeaderAndIsrPartition, full: bool = False, **header: Any
     ) -> HostResponse:
-        """The answer to a LeaderAndIsr."""
         request = attrs.evolve(
             LeaderAndIsrRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, full, partitions, PEERS),
             **header,
@@ -136,7 +133,6 @@ class Stage:
     def update_metadata(
         self, broker: int, *partitions: PartitionMetadata, full: bool = False, **header: Any
     ) -> HostResponse:
-        """The answer to an UpdateMetadata."""
         request = attrs.evolve(
             UpdateMetadataRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, full, PEERS, partitions),
             **header,
@@ -144,7 +140,6 @@ class Stage:
         return legal(request, self.callbacks.update_metadata(request))
 
     def stop_replica(self, broker: int, *partitions: StopReplicaPartition, **header: Any) -> HostResponse:
-        """The answer to a StopReplica."""
         request = attrs.evolve(
             StopReplicaRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, partitions), **header
         )
@@ -153,7 +148,6 @@ class Stage:
     # --- inspection
 
     def held(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held | None:
-        """The present replica of a broker."""
         found = self.host.held(broker, tp, topic_id)
         assert found is None or isinstance(found, Held), f"held(): expected a Held or None, got {found!r:.200}"
         return found

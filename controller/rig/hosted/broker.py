@@ -96,7 +96,6 @@ class HostedBroker:
         return self.life is Life.UP
 
     def registered(self, epoch: int) -> None:
-        """The broker was registered under this epoch."""
         self.epoch = epoch
         self.epochs.add(epoch)
         self.host.registered(self.broker_id, epoch)
@@ -109,13 +108,11 @@ class HostedBroker:
         self._obeyed_epoch = self._heard_epoch = 0
 
     def held(self, place: Place) -> Held | None:
-        """What the host has there."""
         return self.host.held(self.broker_id, self.names[place], place[0])
 
     # --- callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """To the host."""
         named = set()
         for said in request.partitions if not self._is_stale(request) else ():
             place = (said.topic_id, said.partition)
@@ -139,7 +136,6 @@ class HostedBroker:
         return response
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """To the host."""
         for said in request.partitions if not self._is_stale(request) else ():
             told = self.told.get((said.topic_id, said.partition))
             if told is not None:

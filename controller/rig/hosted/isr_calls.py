@@ -34,8 +34,6 @@ class IsrUpdater(Protocol):
 
 @attrs.frozen(eq=False)
 class IsrCall:
-    """A call of `alter_isr`."""
-
     tp: TopicPartition
     leader: int
     leader_epoch: int
@@ -54,7 +52,6 @@ class IsrCall:
         self.future.set_result(AcceptedIsr(self.isr, partition_epoch))
 
     def refuse(self, error: ApiError) -> None:
-        """Refuse it."""
         self.future.set_exception(error)
 
 
@@ -76,7 +73,6 @@ class IsrCalls:
         *,
         timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
     ) -> Future[AcceptedIsr]:
-        """As Controller."""
         call = IsrCall(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
         self.calls.append(call)
         return call.future

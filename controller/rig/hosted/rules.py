@@ -15,8 +15,6 @@ from .under_test import Ability
 
 @attrs.frozen
 class Rule:
-    """One rule, as a sentence."""
-
     name: str
     sentence: str
     needs: frozenset[Ability] = frozenset()

@@ -9,8 +9,6 @@ from .case import Rules, words
 
 
 class CallbackRules(Rules):
-    """For all callbacks of controllers."""
-
     def check(self, sent: Sent) -> None:
         """Raises InvariantBroken."""
         request = sent.request

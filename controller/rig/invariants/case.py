@@ -24,7 +24,6 @@ class Rules:
 
     @property
     def committed(self) -> CommittedTree:
-        """The content of the present store."""
         return self.rig.committed
 
     def require(self, holds: object, number: int, what: str) -> None:
@@ -41,7 +40,6 @@ def topic_of_state(key: str) -> str | None:
 
 
 def words(p: Partition | None) -> str:
-    """A partition, for messages."""
     if p is None:
         return "nothing"
     move = "" if p.move is None else f" T {list(p.move.target)}"

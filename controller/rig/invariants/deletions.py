@@ -18,8 +18,6 @@ from .case import Rules
 
 
 class DeletionRules(Rules):
-    """For all commits of controllers."""
-
     def check(self, commit: Committed) -> None:
         """The deletions of `commit`, which is not taken in yet, are allowed now."""
         committed = self.committed

@@ -26,7 +26,6 @@ class PartitionRules(Rules):
         self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> the brokers that its leader named
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
-        """A leader requested an isr."""
         self.named.setdefault(tp, {}).setdefault(asked.leader_epoch, set()).update(asked.isr)
 
     def is_unclean(self, tp: TopicPartition) -> bool:

@@ -13,7 +13,6 @@ from .partitions import is_over
 
 
 def retirements_due(view: ClusterView, event: RetirementsDue) -> Decision:
-    """An event for each of them."""
     due: list[Event] = []
     for name in view.reductions():
         for number, entry in sorted(view.reduction(name).items()):

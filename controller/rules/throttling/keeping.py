@@ -20,7 +20,6 @@ from ...model.throttles import ConfigMark
 
 
 def is_list(config: str) -> bool:
-    """Whether the config is a list of replicas."""
     return config in LISTS
 
 

@@ -8,26 +8,18 @@ from typing import Final
 
 from ... import records
 from ...model.records import Record
-from .files import FolderSink, Fsync
-from .journal import Decided, Journal
-from .reader import JournalError, JournalProblem, Reading
-from .sinks import CallableSink, MemorySink, Sink
+from .files import FolderSink as FolderSink
+from .files import Fsync as Fsync
+from .journal import Decided as Decided
+from .journal import Journal as Journal
+from .reader import JournalError as JournalError
+from .reader import JournalProblem as JournalProblem
+from .reader import Reading as Reading
+from .sinks import CallableSink as CallableSink
+from .sinks import MemorySink as MemorySink
+from .sinks import Sink as Sink
 
 EVENTS: Final = frozenset({"Takeover", "Resigned", "Conflict", "Gap"}).union(
     *(kind.EVENTS for kind in vars(records).values() if isinstance(kind, type) and issubclass(kind, Record))
 )
 """All events of lines: those of records, and those without one (`unrecorded`)."""
-
-__all__ = [
-    "EVENTS",
-    "CallableSink",
-    "Decided",
-    "FolderSink",
-    "Fsync",
-    "Journal",
-    "JournalError",
-    "JournalProblem",
-    "MemorySink",
-    "Reading",
-    "Sink",
-]

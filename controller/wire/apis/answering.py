@@ -67,7 +67,6 @@ def _there(reply: Reply[Any]) -> Outcome:
 
 
 def failed(error: ApiError) -> Outcome:
-    """An error as an outcome."""
     return Outcome(None, int(error.code), error.message)
 
 

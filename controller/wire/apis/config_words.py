@@ -40,7 +40,6 @@ def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigO
 
 
 def unknown_topic_config(name: str) -> str:
-    """The message for a name that no topic config has."""
     return f"Unknown topic config name: {name}"
 
 

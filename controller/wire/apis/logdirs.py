@@ -37,7 +37,6 @@ _Replica = tuple[TopicPartition, int]
 
 
 def directory(broker_id: int) -> str:
-    """The directory of a broker."""
     return f"{_DIRECTORY}{broker_id}"
 
 
@@ -59,7 +58,6 @@ def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[d
 
 
 def _placed(broker_id: int | None, wanted: Wanted, view: ClusterView) -> dict[int, list[_Replica]]:
-    """The replicas of each broker."""
     brokers = sorted(view.brokers) if broker_id is None else [broker_id]
     return {broker: list(_replicas(view, broker, wanted)) for broker in brokers}
 

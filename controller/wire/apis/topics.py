@@ -199,12 +199,10 @@ async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Out
 
 
 def _deleting(names: list[str], view: ClusterView) -> list[str]:
-    """Which of these topics are still being deleted."""
     return [name for name in names if view.is_deleting(name)]
 
 
 def _which(name: str | None, topic_id: UUID | None, names: Mapping[UUID | None, str]) -> Outcome:
-    """The name of the topic, or the error."""
     if topic_id is None:
         missing = "Neither topic name nor id were specified."
         return Outcome(name) if name is not None else Outcome(None, ErrorCode.INVALID_REQUEST, missing)

@@ -25,9 +25,7 @@ from ..calls import Api
 from . import deletion, fetch, offsets, produce
 from .aside import Aside
 from .compacting import BatchRecords, Compacting
-from .logs import Logs
-
-__all__ = ["Logs", "with_logs"]
+from .logs import Logs as Logs
 
 
 def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:

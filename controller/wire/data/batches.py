@@ -161,7 +161,6 @@ def _entries(records: bytes, fields: tuple[int, ...]) -> Iterator[Entry | None]:
 
 
 def first_ms(stored: StoredBatch) -> int:
-    """The time of the first record of the batch."""
     fields = _HEADER.unpack_from(stored.batch.payload)
     return int(fields[_NEWEST_MS if fields[_ATTRIBUTES] & _LOG_APPEND_TIME else _FIRST_MS])
 
@@ -172,7 +171,6 @@ def stamped(batch: Batch, now_ms: int) -> Batch:
 
 
 def _with_time(batch: Batch, attributes: int, newest_ms: int) -> Batch:
-    """The batch with another highest timestamp."""
     fields = list(_HEADER.unpack_from(batch.payload))
     fields[_ATTRIBUTES], fields[_NEWEST_MS] = attributes, newest_ms
     return _sealed(batch, fields, batch.payload[_HEADER.size :])
@@ -194,7 +192,6 @@ def with_records(batch: Batch, raw: list[bytes], newest_ms: int) -> Work[Batch]:
 
 
 def _sealed(batch: Batch, fields: list[int], records: bytes) -> Batch:
-    """The batch with this header and these records, and their crc."""
     fields[_CRC] = calc_crc32c(_HEADER.pack(*fields)[_CHECKED_AT:] + records)
     payload = _HEADER.pack(*fields) + records
     return attrs.evolve(batch, payload=payload, max_timestamp_ms=fields[_NEWEST_MS])

@@ -17,8 +17,6 @@ from .batches import entries, stamped, with_records
 
 @runtime_checkable
 class Compacting(Protocol):
-    """Logs that compact topics."""
-
     def begin(self, codec: BatchCodec) -> None:
         """Compact from now on."""
 
@@ -27,7 +25,6 @@ class BatchRecords:
     """A `BatchCodec`."""
 
     def keys(self, stored: StoredBatch) -> Iterator[RecordKey | None]:
-        """Every record."""
         base = stored.base_offset
         try:
             for entry in entries(stored.batch):
@@ -40,7 +37,6 @@ class BatchRecords:
         return stamped(batch, now_ms)
 
     def only(self, stored: StoredBatch, offsets: Container[int]) -> Work[Batch]:
-        """The records at these offsets."""
         raw, newest_ms = [], NO_TIME
         for entry in entries(stored.batch):
             if entry is None:

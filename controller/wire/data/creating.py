@@ -59,7 +59,6 @@ def _with_errors(answer: Answer | None, failed: Mapping[str, int]) -> Answer | N
 
 
 def _named(call: Call, request: Request) -> list[str]:
-    """The topics that may be created for this request."""
     if call.version >= _LETS_SINCE and not request.allow_auto_topic_creation:
         return []
     names = dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)

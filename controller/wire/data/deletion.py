@@ -15,8 +15,6 @@ from .logs import Logs
 
 
 def row(logs: Logs) -> Api:
-    """The row, over these logs."""
-
     async def delete_records(call: Call, request: Request) -> Answer:
         topics = []
         for topic in request.topics:

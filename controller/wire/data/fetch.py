@@ -24,7 +24,6 @@ WAITING_MAX: Final = 100_000
 
 
 def table(logs: Logs) -> Iterator[Api]:
-    """The row, over these logs."""
     waiting: Counter[str] = Counter()  # partitions in the fetches of each client
 
     async def fetch(call: Call, request: Request) -> Answer:

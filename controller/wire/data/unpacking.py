@@ -24,7 +24,6 @@ class Unread(Exception):
 
 
 def unpacked_gzip(codec: int, packed: bytes) -> Iterator[bytes]:
-    """As `unpacked`, of gzip alone."""
     if codec != GZIP:
         raise Unread(f"codec {codec} is not gzip")
     return _bounded(_gzip_parts(packed))

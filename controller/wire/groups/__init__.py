@@ -20,10 +20,8 @@ from ...groups.requests import GroupSettings
 from ..apis import versions
 from ..calls import Api
 from . import coordinators, listing, members, newer, offsets
-from .hosts import Groups
-from .records import GroupRecords
-
-__all__ = ["OFFSETS_PARTITIONS", "GroupRecords", "Groups", "with_groups"]
+from .hosts import Groups as Groups
+from .records import GroupRecords as GroupRecords
 
 OFFSETS_PARTITIONS: Final = 50
 """Kafka's default of offsets.topic.num.partitions."""

@@ -40,7 +40,6 @@ Row: TypeAlias = tuple[str, range, Handler, str]
 
 
 def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
-    """APIs that coordinators answer, of these rows."""
     for name, versions, handler, right in rows:
         yield Api(messages_of(name, versions), handler, on_groups(right), is_of_logs=True, never_waits=never_waits)
 
@@ -52,10 +51,8 @@ async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) ->
 
 
 def may(call: Call, operation: str, group: str) -> bool:
-    """Whether the client has the right to this operation on the group."""
     return call.may(operation, GROUP + group)
 
 
 def may_topic(call: Call, operation: str, topic: str) -> bool:
-    """Whether the client has the right to this operation on the topic."""
     return call.may(operation, TOPIC + topic)

@@ -20,8 +20,6 @@ CLASSIC: Final = "classic"
 
 @attrs.frozen
 class _Listing:
-    """The handlers."""
-
     groups: Groups
 
     async def list_groups(self, call: Call, request: Request) -> Answer:
@@ -55,7 +53,6 @@ class _Listing:
 
 
 def table(groups: Groups) -> Iterator[Api]:
-    """The rows, over these coordinators."""
     handlers = _Listing(groups)
     rows = (
         ("ListGroups", range(6), handlers.list_groups, "DESCRIBE"),

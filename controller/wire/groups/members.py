@@ -23,8 +23,6 @@ _MEMBERS_SINCE: Final = 3
 
 @attrs.frozen
 class _Members:
-    """The handlers."""
-
     groups: Groups
 
     async def join_group(self, call: Call, request: Request) -> Answer:
@@ -67,7 +65,6 @@ class _Members:
 
 
 def table(groups: Groups) -> Iterator[Api]:
-    """The rows, over these coordinators."""
     handlers = _Members(groups)
     rows = (
         ("JoinGroup", range(10), handlers.join_group, "READ"),

@@ -23,8 +23,6 @@ _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
 
 @attrs.frozen
 class _Offsets:
-    """The handlers."""
-
     groups: Groups
 
     async def offset_commit(self, call: Call, request: Request) -> Answer:
@@ -86,7 +84,6 @@ class _Offsets:
 
 
 def table(groups: Groups) -> Iterator[Api]:
-    """The rows, over these coordinators."""
     handlers = _Offsets(groups)
     rows = (
         ("OffsetCommit", range(2, 10), handlers.offset_commit, "READ"),

@@ -23,8 +23,8 @@ from ..remote.leaving import LEAVING
 from . import coordinators
 from .any_broker import AnyBroker
 from .credentials import CREDENTIALS
-from .host import KafkaHost
-from .internal_topics import InternalTopics
+from .host import KafkaHost as KafkaHost
+from .internal_topics import InternalTopics as InternalTopics
 from .producer_ids import ProducerIds
 
 
@@ -35,6 +35,3 @@ def with_kafka_brokers(base: Mapping[int, Api] = APIS, *, brokers: RemoteHost | 
     asked_on = () if brokers is None else AnyBroker(brokers).table()
     rows = (IsrChanges().api, LEAVING, CREDENTIALS, *coordinators.TABLE, *ProducerIds().table(), *asked_on)
     return with_apis(base, rows)
-
-
-__all__ = ["InternalTopics", "KafkaHost", "with_kafka_brokers"]

@@ -20,10 +20,10 @@ from ...model.values import BrokerRegistration
 from ...model.view import ClusterView
 from ..apis import acls
 from ..calls import Api, Call, on_cluster
+from ..link import NotDelivered
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..remote import RemoteHost
-from ..remote.link import NotDelivered
 
 log = logging.getLogger(__name__)
 _ROWS: Final = (

@@ -105,7 +105,6 @@ class ControllerClient:
         return self._soon(self._alter(leader, {"broker_id": leader, "broker_epoch": broker_epoch, "topics": [topic]}))
 
     def report_log(self, reports: Iterable[LogReport]) -> None:
-        """As `Controller.report_log`, with all reports of one broker."""
         found = list(reports)
         if found:
             self._soon(self._report(found))

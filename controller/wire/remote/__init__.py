@@ -2,7 +2,6 @@
 
 host        the controller's host (`kedge.controller.model.host.Host`), which sends requests to the broker
 orders      the controller's requests as the broker's messages, its answers back; nothing is sent here
-link        one connection to a broker: its versions, a request, its answer in time
 sessions    BrokerRegistration and BrokerHeartbeat: which brokers are alive
 in_sync     AlterPartition: a leader changes its isr
 leaving     ControlledShutdown: a broker hands over its leaderships
@@ -24,11 +23,11 @@ from collections.abc import Mapping
 from ..apis import APIS
 from ..apis.versions import with_apis
 from ..calls import Api
-from ..security.client import Credentials
-from .host import RemoteHost
+from ..security.client import Credentials as Credentials
+from .host import RemoteHost as RemoteHost
 from .in_sync import IsrChanges
 from .leaving import LEAVING
-from .obeying import with_orders
+from .obeying import with_orders as with_orders
 from .reporting import REPORTS
 from .sessions import Sessions
 
@@ -43,6 +42,3 @@ def with_remote_brokers(
     `session_s` is dead; `brokers_max` may be registered at a time. One table per gateway. Raises ValueError for a value
     that is not positive."""
     return with_apis(base, (*Sessions(session_s, brokers_max).table, IsrChanges().api, LEAVING, REPORTS))
-
-
-__all__ = ["Credentials", "RemoteHost", "with_orders", "with_remote_brokers"]

@@ -25,6 +25,7 @@ from ...model.host import (
 )
 from ...model.values import Broker, BrokerRegistration, Endpoint
 from ..calls import Address
+from ..link import Link, NotDelivered
 from ..messages import messages_of
 from ..peers import Peers
 from ..peers.directory import is_beside_gateway
@@ -34,7 +35,6 @@ from ..security.client import Credentials
 from ..security.gateways import login_at
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
-from .link import Link, NotDelivered
 from .orders import Fields, Ordered
 
 TIMEOUT_S: Final = 10.0
@@ -132,7 +132,6 @@ class RemoteHost:
     # --- the callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """As `Host`."""
         fields = orders.before_partitions(request)
 
         def made(version: int) -> list[_Asked]:
@@ -141,7 +140,6 @@ class RemoteHost:
         return self._told(_LEADER_AND_ISR, request, made)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """As `Host`."""
         live = {peer.broker_id for peer in request.live_brokers}
         for gone in list(self._kept.keys() - live - self._fresh):
             self._drop(gone)  # its connection would stay for ever; one in use is opened again
@@ -153,7 +151,6 @@ class RemoteHost:
         return self._told(_UPDATE_METADATA, request, made)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """As `Host`."""
         return self._told(
             _STOP_REPLICA, request, lambda version: [(fields,) for fields in orders.stop_replica(request, version)]
         )

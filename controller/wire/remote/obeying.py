@@ -31,8 +31,6 @@ _THREADS: Final = 8
 
 
 class Brokers(Protocol):
-    """The brokers of this process."""
-
     def obeyed(self, request: Ordered) -> HostResponse:
         """The answer of the request's broker. Raises OSError where that is down. It may take a moment."""
 

@@ -35,14 +35,12 @@ PROTOCOLS: Final[Mapping[str, int]] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT
 
 
 def leader_and_isr(request: LeaderAndIsrRequest, version: int) -> Fields:
-    """The fields of LeaderAndIsr."""
     states = [(p.topic, p.topic_id, _member(p, request.controller_epoch, version)) for p in request.partitions]
     partitions = _states(states, "ungrouped_partition_states", grouped=version >= 2)
     return partitions | leader_and_isr_besides(request)
 
 
 def leader_and_isr_besides(request: LeaderAndIsrRequest) -> Fields:
-    """The fields of LeaderAndIsr besides its partitions."""
     return {
         **_from_controller(request, full=request.full),
         "live_leaders": [
@@ -78,14 +76,12 @@ def before_partitions(request: LeaderAndIsrRequest | UpdateMetadataRequest) -> F
 
 
 def update_metadata(request: UpdateMetadataRequest, version: int) -> Fields:
-    """The fields of UpdateMetadata."""
     states = [(p.topic, p.topic_id, _known(p, request.controller_epoch)) for p in request.partitions]
     partitions = _states(states, "ungrouped_partition_states", grouped=version >= 5)
     return partitions | update_metadata_besides(request)
 
 
 def update_metadata_besides(request: UpdateMetadataRequest) -> Fields:
-    """The fields of UpdateMetadata besides its partitions."""
     return {
         **_from_controller(request, full=request.full),
         "live_brokers": [_broker(peer) for peer in request.live_brokers],

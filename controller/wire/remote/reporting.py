@@ -49,7 +49,6 @@ def _known(reports: list[LogReport], view: ClusterView) -> list[LogReport]:
 
 
 def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:
-    """The request with these reports of a broker."""
     topics = by_topic((report.topic, _row(report)) for report in reports)
     return {"broker_id": broker_id, "topics": [{"name": n, "partitions": rows} for n, rows in topics.items()]}
 

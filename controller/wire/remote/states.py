@@ -73,7 +73,6 @@ def _packer(first: str, isr: int, between: str, replicas: int, rest: str) -> Cal
 
 
 def _topics(partitions: Iterable[State], state: Callable[[State], bytes], *, has_id: bool) -> bytes:
-    """The partitions by topic."""
     topics: dict[tuple[str, str], list[bytes]] = {}
     for p in partitions:
         topics.setdefault((p.topic, p.topic_id), []).append(state(p))

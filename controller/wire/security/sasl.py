@@ -61,12 +61,10 @@ class Login:
 
     @property
     def is_removed(self) -> bool:
-        """Whether its user is no longer one."""
         return self.principal is not None and not self._users.has(self.principal.removeprefix(_KIND))
 
     @property
     def is_expired(self) -> bool:
-        """Whether the client has to log in again."""
         return self._clock() >= self._ends_s
 
     @property

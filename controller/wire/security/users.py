@@ -125,7 +125,6 @@ class Users:
         return users
 
     def has(self, name: str) -> bool:
-        """Whether there is such a user now."""
         return any(name in source().users for source in self._sources)
 
     def credential(self, name: str, mechanism: str) -> Credential:
