@@ -291,3 +291,19 @@ def test_a_request_that_changes_nothing_is_answered_once_the_store_says_who_lead
     cluster.wait(1_000)
     assert cluster.done(future) is not None
     assert cluster.keys() == before
+
+
+def test_stand_by_learns_from_a_resync_that_the_leader_went() -> None:
+    """It stands for election at once, though its time to look by itself has not come."""
+    cluster = cluster_of_three()
+    store = FaultStore(cluster.other.another_session())
+    cluster.another(2, store)
+    cluster.run()
+    store.play([Rule(DropEvent(), "event")])
+    cluster.controllers.pop(0).close()
+    cluster.run()
+    assert actives(cluster) == []
+    store.play([])
+    store.force_resync()
+    cluster.run()
+    assert actives(cluster) == [2]
