@@ -23,8 +23,8 @@ from kedge.stores.faults import (
 from kedge.stores.tree import read_tree
 from tests.kit.data import DATA
 from tests.rules.planting import Line, ids, name_of, read_line
+from tests.runtime.brokers import ScriptOfBrokers
 from tests.runtime.printed import name_of_path, path_of
-from tests.runtime.script import Script
 
 FAULTS: Final[dict[str, type[Fault]]] = {
     kind.__name__: kind for kind in (DeliverLater, DoubleEvent, DropEvent, FailBefore, LoseReply, LoseRequest)
@@ -32,7 +32,7 @@ FAULTS: Final[dict[str, type[Fault]]] = {
 BROKEN: Final = b"{broken"
 
 
-class Programs(Script):
+class Programs(ScriptOfBrokers):
     """A script with other programs beside the controller."""
 
     def _begin(self) -> None:

@@ -8,18 +8,18 @@ another program writes is no news, unless the controller changes it again. Comme
 
 from __future__ import annotations
 
-import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final
 
-from kedge import ErrorCode, HostNotices, HostResponse, Journal, MemorySink, Settings, TopicPartition
+from kedge import Journal, MemorySink, Settings
 from kedge.stores import MemoryStore
-from kedge.stores.base import ABSENT, Put
+from tests.kit.transcripts import played
 from tests.rules.planting import Line, ids, read_line
-from tests.runtime.printed import BY_ITSELF, answer, changes, in_short, name_of_path, path_of, request, row
+from tests.runtime.hosts import HeldCalls, Noticing
+from tests.runtime.printed import BY_ITSELF, answer, changes, in_short, name_of_path
 from tests.runtime.world import Brokers, Cluster, Counting
 
 NUMBERS: Final = ("commit_ops_max", "commit_bytes_max", "value_bytes_max")
@@ -37,54 +37,9 @@ class Warnings(logging.Handler):
         self.messages.append(record.getMessage())
 
 
-class Noticing(Brokers, HostNotices):
-    """A host that notes what it hears of configs, controllers and partitions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.notices: list[str] = []
-
-    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        self.notices.append(f"{entity_type}/{name} {json.dumps(dict(configs))}")
-
-    def controller_changed(self, controller_id: int, epoch: int) -> None:
-        self.notices.append(f"controller {controller_id} epoch {epoch}")
-
-    def partition_purged(self, topic: str, partition: int) -> None:
-        self.notices.append(f"{topic}-{partition} is purged")
-
-
-class HeldCalls:
-    """An executor whose calls wait until they are let go."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[int, Callable[[], None]]] = []
-
-    def submit(self, broker: int, call: Callable[[], None]) -> None:
-        self.calls.append((broker, call))
-
-    def close(self, timeout_s: float) -> None:
-        """Nothing to end."""
-
-    def of(self, *brokers: int) -> list[tuple[int, Callable[[], None]]]:
-        return [one for one in self.calls if not brokers or one[0] in brokers]
-
-    def let_go(self, due: Sequence[tuple[int, Callable[[], None]]]) -> None:
-        """Let these return."""
-        self.calls = [one for one in self.calls if one not in due]
-        for _, call in due:
-            call()
-
-    def drain(self, run: Callable[[], object], *brokers: int) -> None:
-        """Let them return, and those that follow on them; `run`: the controllers go on."""
-        while due := self.of(*brokers):
-            self.let_go(due)
-            run()
-
-
 class Script:
-    """One cluster at a time, and the commands of time, of controllers and of brokers. What other programs and clients
-    do is in the classes below this one. `text`: the command as it is written."""
+    """One cluster at a time, and the commands of time and of controllers. Brokers, programs and clients are in the
+    classes below this one. `text`: the command as it is written."""
 
     cluster: Cluster
     text: str
@@ -102,17 +57,12 @@ class Script:
 
     def play(self, text: str) -> str:
         """The transcript with its commands, and what they leave now."""
-        log, told = logging.getLogger("kedge"), []
+        log = logging.getLogger("kedge")
         log.addHandler(self.warnings)
         try:
-            for line in text.splitlines():
-                if not line.startswith("  "):
-                    told.append(line)
-                    if line and not line.startswith("#"):
-                        told += [f"  {out}" for out in self._command(line)]
+            return played(text, self._command)
         finally:
             log.removeHandler(self.warnings)
-        return "\n".join(told) + "\n"
 
     def _command(self, text: str) -> Iterator[str]:
         self.text = text.removesuffix(" &")
@@ -229,95 +179,6 @@ class Script:
     def do_passes(self, line: Line) -> list[str]:
         """How many of so many passes had anything to do."""
         return [f"{sum(self.cluster.controller.poll_once() for _ in range(int(line.words[0])))} did something"]
-
-    # --- brokers
-
-    def do_join(self, line: Line) -> None:
-        self.cluster.join(*map(int, line.words))
-
-    def do_join_broken(self, line: Line) -> None:
-        """A broker registers itself with what cannot be read."""
-        store = self.cluster.sessions[int(line.words[0])] = MemoryStore(self.cluster.server)
-        path = path_of(f"broker/{line.words[0]}")
-        store.commit([Put(path, b"{broken", ABSENT, ephemeral=True)], timeout_s=1)
-
-    def do_leave(self, line: Line) -> None:
-        self.cluster.leave(*map(int, line.words), run=False)
-
-    def do_bounce(self, line: Line) -> None:
-        """They are other processes before anybody looked."""
-        self.cluster.leave(*map(int, line.words), run=False)
-        self.cluster.join(*map(int, line.words))
-
-    def do_refuse(self, line: Line) -> None:
-        """`refuse 3`: these brokers fail to delete; `refuse 3 LeaderAndIsr`: what else they fail to do; `56`: it is the
-        disk, and they answer so."""
-        brokers = {int(word) for word in line.words if word.isdecimal() and word != "56"}
-        kinds = {f"{word}Request" for word in line.words if not word.isdecimal()} or {"StopReplicaRequest"}
-
-        def host(told: Any) -> HostResponse:
-            if told.broker_id not in brokers or type(told).__name__ not in kinds:
-                return HostResponse()
-            if "56" not in line.words:
-                raise RuntimeError("no such luck")
-            named = [TopicPartition(p.topic, p.partition) for p in told.partitions]
-            return HostResponse(errors=dict.fromkeys(named, ErrorCode.KAFKA_STORAGE_ERROR))
-
-        self.cluster.host.answer = host
-
-    def do_obey(self, _: Line) -> None:
-        self.cluster.host.answer = Brokers().answer
-
-    def do_held(self, line: Line) -> list[str]:
-        """How many calls of each broker wait."""
-        waiting = Counter(broker for broker, _ in self.held.of(*map(int, line.words)))
-        return [f"{count} of {broker}" for broker, count in sorted(waiting.items())]
-
-    def do_let_go(self, line: Line) -> None:
-        """Calls of these brokers return, and those that follow on them; `once`: those that wait now; `oldest`."""
-        brokers = [int(word) for word in line.words if word.isdecimal()]
-        if "oldest" in line.words:
-            self.held.let_go(self.held.of(*brokers)[:1])
-        elif "once" in line.words:
-            self.held.let_go(self.held.of(*brokers))
-        else:
-            self.held.drain(self.cluster.run, *brokers)
-
-    # --- what else can be looked at
-
-    def do_sent(self, line: Line) -> list[str]:
-        """The requests since the last look, to these brokers and of these kinds (to all, of all)."""
-        brokers = {int(word) for word in line.words if word.isdecimal()}
-        kinds = {f"{word}Request" for word in line.words if not word.isdecimal()}
-        sent = [one for one in self.cluster.host.told if not brokers or one.broker_id in brokers]
-        self.cluster.host.told.clear()
-        return [request(one) for one in sent if not kinds or type(one).__name__ in kinds]
-
-    def do_describe(self, line: Line) -> list[str]:
-        """These fields of the controller's description."""
-        described = self.cluster.controller.describe()
-        return [f"{name} {getattr(described, name)}" for name in line.words]
-
-    def do_calls(self, line: Line) -> list[str]:
-        """How many calls of these kinds the store got since the last look."""
-        names = Counter(call.name for call in self.cluster.store.calls)
-        self.cluster.store.forget_calls()
-        return [f"{name} {names[name]}" for name in line.words]
-
-    def do_commits(self, line: Line) -> list[str]:
-        """The keys of each commit since the last look; of those alone that write these keys."""
-        wanted = {path_of(word) for word in line.words}
-        calls = [call.keys for call in self.cluster.store.calls if call.name == "commit"]
-        self.cluster.store.forget_calls()
-        commits = [sorted({*paths} - {*BY_ITSELF}) for paths in calls if wanted <= {*paths}]
-        return [f"of {' '.join(map(name_of_path, paths))}" for paths in commits if paths]
-
-    def do_journal(self, line: Line) -> list[str]:
-        """The rows of these events since the last look, with their causes and details."""
-        rows = [json.loads(one) for one in self.sink.lines]
-        self.sink.lines.clear()
-        requests = list(dict.fromkeys(one["request"] for one in rows if one.get("request")))
-        return [row(one, requests) for one in rows if one["event"] in line.words]
 
 
 def _settings(line: Line) -> Settings:

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from kedge import HostResponse, LeaderAndIsrRequest, TopicPartition, UpdateMetadataRequest
-from tests.runtime.script import HeldCalls
+from tests.runtime.hosts import HeldCalls
 from tests.runtime.world import Cluster, cluster_of_three, failing
 
 

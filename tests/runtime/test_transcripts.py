@@ -1,16 +1,13 @@
-"""The controller as transcripts: what each command leaves is just what stands below it (`tests.runtime.script`).
-
-`KEDGE_RECORD=1 pytest tests/runtime/test_transcripts.py` writes what is left now; what `git diff` then shows is the
-change of behaviour.
-"""
+"""The controller as transcripts: what each command leaves is just what stands below it (`tests.runtime.script`,
+`tests.kit.transcripts`)."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from tests.kit.transcripts import is_as_recorded
 from tests.runtime.requests import Requests
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
@@ -18,11 +15,7 @@ FOLDER = Path(__file__).resolve().parent / "transcripts"
 
 def holds(name: str) -> None:
     """The answers, keys, findings and warnings of each command are those of the transcript."""
-    file = FOLDER / f"{name}.txt"
-    told = Requests().play(file.read_text(encoding="utf-8"))
-    if os.environ.get("KEDGE_RECORD"):
-        file.write_text(told, encoding="utf-8")
-    assert told == file.read_text(encoding="utf-8")
+    is_as_recorded(FOLDER / f"{name}.txt", Requests().play)
 
 
 @pytest.mark.checklist(1, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 27, 28, 31, 32, 33, 34, 35, 227)
