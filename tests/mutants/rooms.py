@@ -37,7 +37,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/stores/test_holding.py",
             "tests/stores/test_sequence.py",
             "tests/runtime/test_outcomes.py",
-            "tests/runtime/test_beside_kafka.py",
             "tests/runtime/test_broker_ids.py",
             "tests/runtime/test_election_keys.py",
             "tests/runtime/test_foreign_targets.py",

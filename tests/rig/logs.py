@@ -140,8 +140,8 @@ class Script:
     def do_append(self, line: Line) -> None:
         """`append 3 acks=-1`: a batch of so many records and 100 bytes; `producer=7:0:5`: id, epoch, first sequence."""
         named = ("producer_id", "producer_epoch", "base_sequence")
-        producer = zip(named, map(int, line.options.get("producer", "").split(":")), strict=True)
-        more: dict[str, Any] = dict(producer) if "producer" in line.options else {}
+        producer = line.options["producer"].split(":") if "producer" in line.options else []
+        more: dict[str, Any] = dict(zip(named, map(int, producer), strict=False))
         batch = Batch(b"x" * 100, int(line.words[0]), 0, **more)
         acks, timeout_ms = int(line.options.get("acks", 1)), int(line.options.get("timeout", 1_000))
         self._ask("append", line, self.tried.logs.append(None, TP, batch, acks=acks, timeout_ms=timeout_ms))

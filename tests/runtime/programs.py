@@ -11,6 +11,7 @@ from kedge.controller.codec import keys
 from kedge.stores.base import Put
 from kedge.stores.faults import (
     Call,
+    CutOff,
     DeliverLater,
     DoubleEvent,
     DropEvent,
@@ -27,7 +28,7 @@ from tests.runtime.brokers import ScriptOfBrokers
 from tests.runtime.printed import name_of_path, path_of
 
 FAULTS: Final[dict[str, type[Fault]]] = {
-    kind.__name__: kind for kind in (DeliverLater, DoubleEvent, DropEvent, FailBefore, LoseReply, LoseRequest)
+    kind.__name__: kind for kind in (CutOff, DeliverLater, DoubleEvent, DropEvent, FailBefore, LoseReply, LoseRequest)
 }
 BROKEN: Final = b"{broken"
 
@@ -128,15 +129,14 @@ class Programs(ScriptOfBrokers):
 
         self.cluster.store.play(play)
 
-    def do_fault(self, line: Line) -> None:
+    def do_fault(self, line: Line) -> list[str]:
         """`fault LoseReply key=state/t-0 nth=1 call=commit; DropEvent`; `off`; `late`: what was held back arrives."""
         store = self.cluster.store
         if line.words == ["late"]:
-            store.deliver_late()
-        elif line.words == ["off"]:
-            store.play([])
-        else:
-            store.play([self._rule(*read_line(part)) for part in self.text.removeprefix("fault ").split("; ")])
+            return [f"late: {type(answer).__name__}" for answer in store.deliver_late()]
+        parts = [] if line.words == ["off"] else self.text.removeprefix("fault ").split("; ")
+        store.play([self._rule(*read_line(part)) for part in parts])
+        return []
 
     def _rule(self, kind: str, line: Line) -> Rule:
         key, nth = line.options.get("key", "*"), line.options.get("nth")

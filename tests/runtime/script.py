@@ -22,8 +22,8 @@ from tests.runtime.hosts import HeldCalls, Noticing
 from tests.runtime.printed import BY_ITSELF, answer, changes, in_short, name_of_path
 from tests.runtime.world import Brokers, Cluster, Counting
 
-NUMBERS: Final = ("commit_ops_max", "commit_bytes_max", "value_bytes_max")
-"""Options of a cluster that are limits of its store."""
+NUMBERS: Final = ("commit_ops_max", "commit_bytes_max", "value_bytes_max", "session_timeout_s")
+"""Options of a cluster that are those of its store."""
 
 
 class Warnings(logging.Handler):
@@ -116,7 +116,7 @@ class Script:
         self._begin()
         self.held = HeldCalls()
         executor = {"executor": self.held} if "held" in line.words else {}
-        self.cluster = Cluster(start=False, options=options, settings=_settings(line), **executor)
+        self.cluster = Cluster(start=False, options=options, settings=settings(line), **executor)
         self.cluster.host = Noticing() if "notices" in line.words else Brokers()
         self.cluster.join(*ids(line.options.get("brokers", "1,2,3,4,5,6")))
         if "down" not in line.words:
@@ -161,7 +161,7 @@ class Script:
     def do_successor(self, line: Line) -> None:
         """Another controller takes over from all that there are, with these settings."""
         self.do_close(line)
-        self._another(2, **({"settings": _settings(line)} if line.options else {}))
+        self._another(2, **({"settings": settings(line)} if line.options else {}))
 
     def do_wait(self, line: Line) -> None:
         """`wait MS`, in steps of so many."""
@@ -181,7 +181,7 @@ class Script:
         return [f"{sum(self.cluster.controller.poll_once() for _ in range(int(line.words[0])))} did something"]
 
 
-def _settings(line: Line) -> Settings:
+def settings(line: Line) -> Settings:
     """The options that are settings: those whose names have an underscore."""
     found: dict[str, Any] = {}
     for name, value in line.options.items():

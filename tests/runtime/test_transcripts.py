@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.kit.transcripts import is_as_recorded
+from tests.runtime.elections import Elections
 from tests.runtime.requests import Requests
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
 
 
-def holds(name: str) -> None:
+def holds(name: str, script: type[Requests] = Requests) -> None:
     """The answers, keys, findings and warnings of each command are those of the transcript."""
-    is_as_recorded(FOLDER / f"{name}.txt", Requests().play)
+    is_as_recorded(FOLDER / f"{name}.txt", script().play)
 
 
 @pytest.mark.checklist(1, 2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 27, 28, 31, 32, 33, 34, 35, 227)
@@ -95,6 +96,16 @@ def test_sends_and_late_answers_are_as_recorded() -> None:
     holds("sending")
 
 
+@pytest.mark.slow
+def test_elections_are_as_recorded() -> None:
+    holds("elections", Elections)
+
+
+@pytest.mark.checklist(255, 256)
+def test_elections_beside_kafka_are_as_recorded() -> None:
+    holds("beside_kafka", Elections)
+
+
 def test_every_transcript_is_played() -> None:
     played = Path(__file__).read_text(encoding="utf-8")
-    assert [file.stem for file in FOLDER.glob("*.txt") if f'holds("{file.stem}")' not in played] == []
+    assert [file.stem for file in FOLDER.glob("*.txt") if f'holds("{file.stem}"' not in played] == []
