@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kedge import Controller, NewTopic, ThrottledRate, ThrottledReplicas, TopicPartition
 from kedge.controller.codec import keys
+from kedge.controller.model.throttle_configs import LISTS, RATES
 from kedge.controller.model.values import BrokerRegistration
 from kedge.controller.runtime.clock import IdSource
 from kedge.controller.runtime.migration import Migration
@@ -18,7 +19,6 @@ from kedge.stores.base import Entry, MetadataStore, StoreError
 from kedge.stores.faults import Fault
 from kedge.stores.tree import TreeEntry
 from tests.kit.death import Death
-from tests.runtime.throttled import FOLLOWER_LIST, LEADER_LIST, both
 from tests.runtime.world import Brokers
 
 NAMES: Final = ("memory:from", "memory:to")
@@ -28,6 +28,7 @@ MOVED: Final = TopicPartition("t", 0)
 TARGET: Final = (4, 5, 1)
 UNDER_WAY: Final = {keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL, keys.delete_topic("gone"), keys.topic("gone")}
 DEADLINE_S: Final = 30.0
+LEADER_LIST, FOLLOWER_LIST = LISTS
 
 
 class Site:
@@ -148,7 +149,7 @@ def finish(site: Site) -> None:
     before = site.values()
     assert before.keys() >= UNDER_WAY
     assert {LEADER_LIST, FOLLOWER_LIST} <= json.loads(before[keys.topic_config("t")])["config"].keys()
-    assert json.loads(before[keys.broker_config("1")])["config"] == both(5_000)
+    assert json.loads(before[keys.broker_config("1")])["config"] == dict.fromkeys(RATES["replication"], "5000")
     with site.led(1, 2, 3, 4, 5, DEAD) as led:
         led.isr(MOVED, (1, 4, 5))
         led.until(lambda: json.loads(site.values()[keys.state("t", 0)]).get("targetReplicas") is None)

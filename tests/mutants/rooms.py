@@ -23,7 +23,10 @@ class Room:
 
 ROOMS: Final[Mapping[str, Room]] = {
     "rules": Room(("controller/rules/*",), ("tests/rules", "tests/runtime")),
-    "state": Room(("controller/state/*",), ("tests/state", "tests/rules", "tests/runtime/test_loader.py")),
+    "state": Room(
+        ("controller/state/*",),
+        ("tests/state", "tests/rules", "tests/runtime/test_loader.py", "tests/runtime/test_transcripts.py"),
+    ),
     "codec": Room(("controller/codec/*",), ("tests/codec", "tests/journal", "tests/runtime")),
     "keys": Room(("controller/keys/*",), ("tests/runtime", "tests/codec", "tests/migration")),
     "recipes": Room(
@@ -34,10 +37,10 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/stores/test_holding.py",
             "tests/stores/test_sequence.py",
             "tests/runtime/test_outcomes.py",
-            "tests/runtime/test_beside_kafka.py",
             "tests/runtime/test_broker_ids.py",
             "tests/runtime/test_election_keys.py",
             "tests/runtime/test_foreign_targets.py",
+            "tests/runtime/test_transcripts.py",
         ),
     ),
     "committer": Room(
@@ -46,6 +49,7 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/runtime/test_batches.py",
             "tests/runtime/test_conflicts.py",
             "tests/runtime/test_outcomes.py",
+            "tests/runtime/test_transcripts.py",
         ),
     ),
     "groups": Room(

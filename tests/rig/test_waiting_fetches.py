@@ -13,7 +13,7 @@ from kedge.controller.model.host import LeaderAndIsrRequest, PartitionMetadata, 
 from kedge.controller.model.logs import Appended, Batch, Fetched, FetchFrom
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import VirtualClock
-from tests.rig.test_live_logs import LED, TP, Tried
+from tests.rig.logs import LED, TP, Tried
 
 BYTES: Final = 100
 

@@ -10,7 +10,8 @@ import attrs
 from kedge.controller.codec import keys
 from kedge.controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from kedge.controller.model.reductions import Retirement
-from kedge.controller.model.values import BROKERS_WITHOUT_INTENT, DeleteIntent, Move, Partition, Replicas
+from kedge.controller.model.throttles import KINDS, OLD, MarkKey, OwnerMark
+from kedge.controller.model.values import BROKERS_WITHOUT_INTENT, DeleteIntent, KafkaMove, Move, Partition, Replicas
 from tests.rules.world import World
 
 
@@ -55,6 +56,10 @@ class Planting:
 
     def __init__(self) -> None:
         self.world = World()
+
+    def do_anew(self, _: Line) -> None:
+        """Another cluster."""
+        self.world = type(self.world)()
 
     def do_broker(self, line: Line) -> None:
         for word in line.words:
@@ -125,3 +130,16 @@ class Planting:
 
     def do_now(self, line: Line) -> None:
         self.world.now_ms = int(line.words[0])
+
+    def do_kafkamoves(self, line: Line) -> None:
+        """`kafkamoves t 0 1 R=1,2,3 adding=3 removing=1`: Kafka's own moves of these partitions wait."""
+        name, *partitions = line.words
+        move = KafkaMove(*(ids(line.options[field]) for field in ("R", "adding", "removing")))
+        row = self.world.state.topics[name]
+        row.topic = attrs.evolve(row.topic, kafka_moves={int(one): move for one in partitions})
+
+    def do_oldmark(self, line: Line) -> None:
+        """`oldmark brokers 1 2`: another program marked these owners as a whole."""
+        kind = KINDS[line.words[0] == "brokers"]
+        marks = {owner: OwnerMark(None) for owner in line.words[1:]}
+        self.world.state.throttles.load(kind, OLD[kind], marks, MarkKey())

@@ -7,7 +7,6 @@ it is about. `Script.play` gives the text again with what was left now.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 import attrs
 
@@ -28,8 +27,12 @@ from kedge.controller.model.values import (
     TopicPartition,
     UnreadConfigs,
 )
+from kedge.controller.runtime.jobs import jobs_of
+from kedge.controller.state import Batch
+from tests.kit.transcripts import played
 from tests.rules.planting import Line, Planting, ids, name_of, plan, read_line
-from tests.rules.telling import lines
+from tests.rules.telling import following, lines
+from tests.rules.world import Ran
 
 
 def _lists(text: str) -> tuple[Replicas, ...]:
@@ -37,24 +40,32 @@ def _lists(text: str) -> tuple[Replicas, ...]:
 
 
 class Script(Planting):
-    """One world and the commands that act on it."""
+    """One world and the commands that act on it. Behind ` &` one Decision is made alone; what follows on it waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[e.Event] = []
 
     def play(self, text: str) -> str:
         """The transcript with its commands, and what they leave."""
-        told = []
-        for line in text.splitlines():
-            if line.startswith("  "):
-                continue
-            told.append(line)
-            if line and not line.startswith("#"):
-                told += [f"  {out}" for out in self._command(line)]
-        return "\n".join(told) + "\n"
+        return played(text, self._command)
 
     def _command(self, text: str) -> Iterator[str]:
-        verb, line = read_line(text)
-        method: Callable[[Line], e.Event | None] = getattr(self, f"do_{verb}")
-        event = method(line)
-        return iter(()) if event is None else lines(self.world.state, self.world.run(event))
+        verb, line = read_line(text.removesuffix(" &"))
+        method: Callable[[Line], e.Event | list[str] | None] = getattr(self, f"do_{verb}")
+        left = method(line)
+        if isinstance(left, e.Event):
+            return self.step(left) if text.endswith(" &") else lines(self.world.state, self.world.run(left))
+        return iter(left or ())
+
+    def step(self, event: e.Event) -> Iterator[str]:
+        """One Decision; what follows on it waits."""
+        decision = self.world.decide(event)
+        due = [job.event for job in jobs_of(decision.expand, None)]
+        self.waiting += due
+        reply = None if decision.reply is e.LATER else decision.reply
+        yield from lines(self.world.state, Ran(reply, list(decision.records), Batch()))
+        yield from (f"then {following(one)}" for one in due)
 
     # --- requests
 
@@ -263,7 +274,8 @@ class Script(Planting):
         return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.PREFERRED)
 
     def do_due(self, line: Line) -> e.Event:
-        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]))
+        """`due t-0`, `due t-0 RETIRE`."""
+        return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason[(*line.words, "CHECK")[1]])
 
     def do_died(self, line: Line) -> e.Event:
         return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]), e.Reason.DIED)
@@ -393,8 +405,3 @@ def _settings(line: Line) -> Mapping[str, str]:
 def _broker(word: str, options: Mapping[str, str]) -> Broker:
     broker, _, rack = word.partition(":")
     return Broker(BrokerRegistration(int(broker), rack=rack or None), int(options.get("epoch", 2)))
-
-
-def play(file: Path) -> str:
-    """What `file` would be if it was recorded now."""
-    return Script().play(file.read_text(encoding="utf-8"))

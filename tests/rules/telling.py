@@ -8,6 +8,7 @@ import attrs
 
 from kedge.controller import records as r
 from kedge.controller.model.errors import ApiError
+from kedge.controller.model.events import Event
 from kedge.controller.model.legacy import LegacyKey
 from kedge.controller.model.records import Record
 from kedge.controller.model.reductions import Retirements
@@ -30,6 +31,12 @@ def lines(state: ClusterState, ran: Ran) -> Iterator[str]:
     if ran.reply is not None:
         told.append("-> " + _reply(ran.reply))
     return iter(told or ["nothing"])
+
+
+def following(event: Event) -> str:
+    """`PartitionDue t 0 partition due`: an event by its plain values."""
+    values = attrs.asdict(event, recurse=False, filter=lambda field, _: field.name != "now_ms").values()
+    return " ".join([type(event).__name__, *(str(one) for one in values if isinstance(one, str | int))])
 
 
 def describe(p: Partition) -> str:
@@ -139,7 +146,8 @@ def _value(value: object) -> str:
     if isinstance(value, Topic):
         extra = f" extra {dict(value.extra)}" if value.extra else ""
         retired = f" retired {dict(value.retired_epochs)}" if value.retired_epochs else ""
-        return f"{value.name} {value.topic_id or 'without id'}{retired}{extra}"
+        moves = f" moves of Kafka's {list(value.kafka_moves)}" if value.kafka_moves else ""
+        return f"{value.name} {value.topic_id or 'without id'}{retired}{moves}{extra}"
     if isinstance(value, tuple):
         return " ".join(describe(one) if isinstance(one, Partition) else _one(one) for one in value)
     return str(value)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from kedge.controller.codec import keys
 from kedge.controller.model import events as e
 from kedge.controller.model.config_requests import AlterConfigOp, OpType
 from kedge.controller.model.errors import ApiError, InvalidConfig, InvalidPartitions, InvalidReplicaAssignment
+from kedge.controller.model.records import KeyAt
+from kedge.controller.model.reductions import Retirement
 from kedge.controller.model.values import TOPICS, ConfigEntity, KeyConfigs, Partition, Replicas
 from kedge.controller.rules.configs import check_size
+from kedge.controller.rules.reduction.keys import refusal as reduction_refusal
 from tests.rules.world import World
 
 
@@ -79,3 +83,20 @@ def test_added_partitions_have_as_many_replicas_as_those_before() -> None:
     error = refusal(world, e.CreatePartitions(1000, "t", 3, ((1,), (2,))))
     assert isinstance(error, InvalidReplicaAssignment)
     assert error.message.endswith("not consistent with previous partitions, which have 2 replica(s).")
+
+
+@pytest.mark.slow
+def test_more_retirements_than_a_key_holds_are_refused_with_their_number() -> None:
+    """61 bytes each, with a time of 19 digits; by a request as in a key of another program."""
+    count, far_ms = 16_000, 10**18
+    world = World(is_checked=False)
+    world.plant_broker(1)
+    for number in range(count):
+        world.plant(Partition("t", number, (1,), (1,), 1, 3))
+    error = refusal(world, e.DeletePartitions(far_ms, "t", 1, None, immediate=True))
+    assert isinstance(error, InvalidPartitions)
+    assert error.message.startswith(f"topic t: {count - 1} partitions may take ")
+    assert "which holds at most 950000; remove fewer at once" in error.message
+    entries = dict.fromkeys(range(1, count), Retirement(far_ms, immediate=True))
+    read = e.ReductionKeyRead(1000, "t", KeyAt(keys.delete_partitions("t"), 7), entries)
+    assert reduction_refusal(world.state, read) == error.message

@@ -9,10 +9,8 @@ import pytest
 from kedge import (
     ErrorCode,
     HostResponse,
-    LeaderAndIsrRequest,
     StopReplicaRequest,
     TopicPartition,
-    UpdateMetadataRequest,
 )
 from tests.runtime.world import cluster_of_three
 
@@ -80,36 +78,3 @@ def test_numbers_that_came_over_a_wire_are_as_good_as_the_codes() -> None:
     cluster.run()
     assert cluster.controller.describe().replicas_to_delete == 0
     assert cluster.findings() == {}
-
-
-def test_a_disk_that_is_gone_makes_the_replica_offline_until_the_broker_says_otherwise() -> None:
-    """56: the leader moves; a later NONE brings the replica back."""
-    cluster = cluster_of_three()
-    gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
-    cluster.host.answer = lambda r: gone if r.broker_id == 1 and isinstance(r, LeaderAndIsrRequest) else HostResponse()
-    cluster.done(cluster.move([3, 2, 1]))  # sends to all of them; the reorder completes at once
-    assert (cluster.partition().leader, cluster.partition().isr) == (3, (2, 3))
-    assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == (1,)
-    cluster.leave(2, 3)
-    assert cluster.partition().leader == -1
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.join(2, 3)
-    cluster.done(cluster.move([1, 2, 3]))
-    assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == ()
-
-
-def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
-    """56 for a StopReplica: the intent is sent again, and the news of a new leader does not wait for it."""
-    cluster = cluster_of_three()
-    refused = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
-    cluster.host.answer = lambda r: refused if isinstance(r, StopReplicaRequest) else HostResponse()
-    cluster.create("u", (3, 2))
-    cluster.done(cluster.move([1, 2]))
-    cluster.wait(20_000, 100)
-    assert 5 <= len(cluster.host.to(3, StopReplicaRequest)) <= 10
-    cluster.host.told.clear()
-    cluster.done(cluster.move([2, 3], "u"))
-    assert cluster.host.to(3, LeaderAndIsrRequest)
-    cluster.host.answer = lambda _: HostResponse()
-    cluster.wait(10_000, 500)
-    assert cluster.controller.describe().replicas_to_delete == 0

@@ -9,8 +9,8 @@ from kedge.controller.codec.migration import Marker, encode_marker
 from kedge.controller.codec.orders import FORMAT_KEY
 from kedge.stores import MemoryStore
 from kedge.stores.faults import Call, DeliverLater, FaultStore, LoseReply, LoseRequest, Rule
-from kedge.stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
-from tests.runtime.world import Cluster, actives, cluster_of_three
+from kedge.stores.recipes import LEADER_KEY, TOKEN_KEY
+from tests.runtime.world import Cluster, actives
 
 
 @pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), DeliverLater(before_commit=1)])
@@ -40,58 +40,6 @@ def test_lost_claim_is_no_crash() -> None:
     cluster.wait(1000)
     assert actives(cluster) == [1]
     assert cluster.get(TOKEN_KEY)["seq"] > 5
-
-
-@pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
-def test_broken_keys_of_the_election_are_reported_and_prevent_a_leader(key: str) -> None:
-    cluster = Cluster()
-    cluster.join(1)
-    cluster.create("t", (1,))
-    epoch = int(cluster.keys()[EPOCH_KEY])
-    good = cluster.keys()[key]
-    cluster.controllers.pop().close()
-    cluster.put(key, b"{nonsense")
-    controller = cluster.another(2)
-    cluster.wait(1000)
-    assert controller.describe().is_active is False
-    assert any(key in f"{name} {text}" for name, text in controller.describe().findings.items())
-    if key == LEADER_KEY:
-        cluster.delete(key)
-    else:
-        cluster.put(key, good)
-    cluster.wait(1000)
-    assert controller.is_active
-    assert (controller.controller_epoch or 0) > epoch
-    assert controller.describe().findings == {}
-
-
-@pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
-def test_a_leader_whose_keys_are_removed_or_rewritten_stands_again(key: str) -> None:
-    cluster = cluster_of_three()
-    epoch = cluster.controller.controller_epoch or 0
-    cluster.delete(key)
-    future = cluster.move([4, 5, 6])
-    cluster.wait(1000)
-    assert future.done()
-    assert cluster.controller.is_active
-    assert key == TOKEN_KEY or (cluster.controller.controller_epoch or 0) > 0
-    cluster.error(cluster.move([5, 4, 6]))
-    cluster.wait(500)
-    assert cluster.done(cluster.move([6, 5, 4])).target_replicas == (6, 5, 4)
-    assert (cluster.controller.controller_epoch or 0) > epoch
-
-
-@pytest.mark.parametrize("value", [{"version": 2, "min_controller": 3}, b"{", {"min_controller": "x"}])
-def test_a_tree_of_a_later_version_is_not_led(value: object) -> None:
-    cluster = Cluster()
-    cluster.put(FORMAT_KEY, value)
-    cluster.wait(1000)
-    assert cluster.controller.describe().is_active is False
-    assert FORMAT_KEY in cluster.findings()
-    cluster.put(FORMAT_KEY, {"version": 1, "min_controller": 1})
-    cluster.wait(1000)
-    assert cluster.controller.is_active
-    assert cluster.findings() == {}
 
 
 def test_the_first_claim_of_a_tree_writes_the_format_and_later_ones_leave_it() -> None:

@@ -32,50 +32,6 @@ def left_alone(wrote: str | None = "u") -> Cluster:
     return cluster
 
 
-@pytest.mark.checklist(257)
-def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> None:
-    """As by a cancel. A move that is asked for afterwards goes on, also under the next controller."""
-    cluster = left_alone()
-    cluster.another(2)
-    cluster.run()
-    assert "targetReplicas" not in cluster.state()
-    assert cluster.get("/brokers/topics/t")["partitions"] == {"0": [1, 2], "1": [1, 2]}
-    assert "t-0" in cluster.findings()["foreign controller"]
-    cluster.done(cluster.move([3, 4]))
-    cluster.succeed()
-    assert cluster.state()["targetReplicas"] == [3, 4]
-    assert cluster.findings() == {}
-
-
-def test_epochs_without_records_drop_nothing() -> None:
-    cluster = left_alone(wrote=None)
-    cluster.another(2)
-    cluster.run()
-    assert cluster.state()["targetReplicas"] == [3, 4]
-    assert cluster.findings() == {}
-
-
-def test_setting_resumes_moves_for_good() -> None:
-    cluster = left_alone()
-    cluster.another(2, settings=Settings(resume_foreign_targets=True))
-    cluster.run()
-    assert cluster.state()["targetReplicas"] == [3, 4]
-    cluster.succeed()
-    assert cluster.state()["targetReplicas"] == [3, 4]
-    assert cluster.findings() == {}
-
-
-def test_an_election_that_comes_to_nothing_does_not_hide_an_earlier_foreign_controller() -> None:
-    """The first controller claims its epoch and ends; another is elected and ends before its claim."""
-    cluster = left_alone()
-    cluster.another(2, settings=Settings(commit_decisions_max=1)).poll_once()
-    cluster.controllers.pop().close()
-    cluster.put("/controller_epoch", b"%d" % (int(cluster.keys()["/controller_epoch"]) + 1))
-    cluster.another(3)
-    cluster.run()
-    assert "targetReplicas" not in cluster.state()
-
-
 ENDS = pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["before it is sent", "applied, reply lost"])
 
 
@@ -114,11 +70,3 @@ def expire(cluster: Cluster) -> None:
     entry = cluster.other.get(LEADER_KEY, timeout_s=1)
     if entry is not None and entry.owner is not None:
         cluster.server.expire(entry.owner)
-
-
-def test_request_right_after_the_takeover_starts_from_the_beginning() -> None:
-    cluster = left_alone()
-    cluster.another(2).poll_once()
-    cluster.done(cluster.move([3, 4]))
-    assert cluster.state()["targetReplicas"] == [3, 4]
-    assert "targetReplicas" not in cluster.state("t", 1)

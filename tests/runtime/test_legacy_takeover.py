@@ -1,75 +1,55 @@
-"""The legacy key that a takeover finds: begun, not begun, done, or written without a leader."""
+"""The legacy key that a takeover finds in the middle of a plan."""
 
 from __future__ import annotations
 
 import pytest
 
 from kedge import Settings
-from tests.runtime.plans import KEY, Told, plan
+from kedge.controller.codec.keys import REASSIGN_PARTITIONS
+from tests.runtime.world import Cluster
 
 
-def _no_leader_left(told: Told) -> None:
-    for controller in told.cluster.controllers:
-        controller.close()
-    told.cluster.controllers.clear()
+def planned(topic: str, targets: list[list[int]], settings: Settings | None = None) -> Cluster:
+    """A topic whose partitions are on 1, 2, 3, and a plan with a target for each, not read yet."""
+    cluster = Cluster(settings=settings)
+    cluster.join(1, 2, 3, 4, 5, 6)
+    cluster.create(topic, *[(1, 2, 3)] * len(targets))
+    rows = [{"topic": topic, "partition": p, "replicas": target} for p, target in enumerate(targets)]
+    cluster.put(REASSIGN_PARTITIONS, {"version": 1, "partitions": rows})
+    return cluster
 
 
-@pytest.mark.checklist(119, 120)
-def test_key_written_without_a_leader_wins_over_t_and_the_rest_continues() -> None:
-    told = Told()
-    told.cluster.done(told.cluster.move([4, 5], "t", 0))
-    told.cluster.done(told.cluster.move([4, 5], "t", 1))
-    _no_leader_left(told)
-    told.submit({("t", 0): [5, 6]}, run=False)
-    told.cluster.another(2)
-    told.cluster.run()
-    assert (told.target(0), told.target(1)) == ([5, 6], [4, 5])
-    told.finish(0, 1, 2, 3, 5, 6)
-    assert told.named() is None
-    told.finish(1, 1, 2, 3, 4, 5)
-    assert told.cluster.controller.describe().reassigning_partitions == 0
-
-
-def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
-    told = Told()
-    told.submit({("t", 0): [4, 5], ("t", 1): [4, 5]})
-    told.fail_over()
-    assert [row["detail"].get("legacy_entries") for row in told.rows("Takeover")] == [None, 2]
-    assert [row["detail"]["entries"] for row in told.rows("LegacySubmitted")] == [2]
+def crashed(cluster: Cluster, passes: int) -> None:
+    """The controller is gone without a word after so many passes."""
+    for _ in range(passes):
+        cluster.controller.poll_once()
+    cluster.controllers.clear()
+    cluster.server.expire(cluster.store.session.session_id)
 
 
 @pytest.mark.parametrize("commits", range(1, 12))
 def test_a_crash_in_the_middle_of_a_plan_loses_none_of_it(commits: int) -> None:
     """One Decision per commit; the next controller continues from the key."""
-    told = Told(partitions=8, settings=Settings(commit_decisions_max=1))
-    told.submit({("t", p): [4, 5] if p % 2 else [2, 1, 3] for p in range(8)}, run=False)
-    for _ in range(commits):
-        told.cluster.controller.poll_once()
-    told.cluster.controllers.clear()
-    told.cluster.server.expire(told.cluster.store.session.session_id)
-    told.cluster.another(2)
-    told.cluster.run()
-    assert [told.target(p) for p in range(8)] == [None, [4, 5]] * 4
-    assert {told.cluster.partition("t", p).replicas for p in range(0, 8, 2)} == {(2, 1, 3)}
-    told.cluster.wait(1_100)
-    assert set(told.named() or ()) == {("t", p) for p in range(1, 8, 2)}
+    targets = [[4, 5] if p % 2 else [2, 1, 3] for p in range(8)]
+    cluster = planned("t", targets, settings=Settings(commit_decisions_max=1))
+    crashed(cluster, commits)
+    cluster.another(2)
+    cluster.run()
+    assert [cluster.state("t", p).get("targetReplicas") for p in range(8)] == [None, [4, 5]] * 4
+    assert {cluster.partition("t", p).replicas for p in range(0, 8, 2)} == {(2, 1, 3)}
+    cluster.wait(1_100)
+    assert [row["partition"] for row in cluster.get(REASSIGN_PARTITIONS)["partitions"]] == [1, 3, 5, 7]
 
 
 @pytest.mark.full
 def test_a_plan_as_large_as_a_key_can_hold_is_obeyed_in_many_commits_and_survives_a_crash() -> None:
     """14,000 entries: as many events, none of which is split, and a controller that dies between them."""
     count = 14_000
-    told = Told(partitions=1)
-    told.cluster.create("m", *[(1, 2, 3)] * count)
-    value = plan({("m", p): [1, 2, 4] for p in range(count)})
-    told.cluster.put(KEY, value)
-    for _ in range(20):
-        told.cluster.controller.poll_once()
-    begun = sum(b"targetReplicas" in v for v in told.cluster.keys("/brokers/topics/m").values())
+    cluster = planned("m", [[1, 2, 4]] * count)
+    crashed(cluster, 20)
+    begun = sum(b"targetReplicas" in value for value in cluster.keys("/brokers/topics/m").values())
     assert 0 < begun < count
-    told.cluster.controllers.clear()
-    told.cluster.server.expire(told.cluster.store.session.session_id)
-    told.cluster.another(2)
-    told.cluster.run()
-    assert told.cluster.controller.describe().reassigning_partitions == count
-    assert len(told.named() or ()) == count
+    cluster.another(2)
+    cluster.run()
+    assert cluster.controller.describe().reassigning_partitions == count
+    assert len(cluster.get(REASSIGN_PARTITIONS)["partitions"]) == count

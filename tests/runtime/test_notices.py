@@ -44,42 +44,6 @@ def cluster_with(host: Brokers) -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize("entity", [("topics", "t"), ("brokers", "2")])
-def test_changed_settings_are_published_whole(entity: tuple[str, str]) -> None:
-    """Once, and not where the key was written with what it held."""
-    key = f"/config/{entity[0]}/{entity[1]}"
-    cluster = cluster_with(Told())
-    told(cluster)
-    value = {"version": 1, "config": {"retention.ms": "5"}}
-    cluster.put(key, value)
-    cluster.run()
-    assert told(cluster) == [(*entity, {"retention.ms": "5"})]
-    cluster.put(key, value)
-    cluster.run()
-    assert told(cluster) == []
-    cluster.delete(key)
-    cluster.run()
-    assert told(cluster) == [(*entity, {})]
-
-
-def test_first_settings_of_a_topic_are_published_and_their_end_with_it() -> None:
-    """Also where another client put the topic; a topic without any, too: a former one of its name may have had some."""
-    cluster = cluster_with(Told())
-    told(cluster)
-    cluster.create("u", (1, 2), **{"retention.ms": "5"})
-    cluster.put("/config/topics/v", {"version": 1, "config": {"retention.ms": "6"}})
-    cluster.put("/brokers/topics/v", {"version": 1, "partitions": {"0": [1]}})
-    cluster.create("w", (1,))
-    assert told(cluster) == [
-        ("topics", "u", {"retention.ms": "5"}),
-        ("topics", "v", {"retention.ms": "6"}),
-        ("topics", "w", {}),
-    ]
-    cluster.done(cluster.controller.admin.delete_topics(["u", "v"]).all())
-    cluster.create("u", (2,))
-    assert sorted(told(cluster)[:2]) == [("topics", "u", {}), ("topics", "v", {})]
-
-
 def test_active_controller_is_known_to_itself_and_to_stand_bys() -> None:
     cluster = cluster_with(Told())
     assert leaders(told(cluster)) == [(1, 1)]
@@ -94,29 +58,6 @@ def test_active_controller_is_known_to_itself_and_to_stand_bys() -> None:
 
 def leaders(notices: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return [notice for notice in notices if len(notice) == 2]
-
-
-def test_a_term_begins_with_all_settings() -> None:
-    """Of every topic, every broker that is live or has any, and the defaults of all, empty ones too."""
-    cluster = cluster_with(Brokers())
-    cluster.put(CONFIG, {"version": 1, "config": {"retention.ms": "5"}})
-    cluster.create("u", (1, 2))
-    for broker in ("2", "7"):
-        cluster.put(f"/config/brokers/{broker}", {"version": 1, "config": {"follower.rate": broker}})
-    cluster.run()
-    second = Told()
-    cluster.another(2, host=second)
-    cluster.controllers.pop(0).close()
-    cluster.run()
-    said = [notice for notice in second.notices if len(notice) == 3]
-    assert sorted(said) == [
-        ("brokers", "1", {}),
-        ("brokers", "2", {"follower.rate": "2"}),
-        ("brokers", "7", {"follower.rate": "7"}),
-        ("brokers", "<default>", {}),
-        ("topics", "t", {"retention.ms": "5"}),
-        ("topics", "u", {}),
-    ]
 
 
 def test_a_failed_notice_is_logged_without_the_configs(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""`reassign_partitions` (KIP-179): exclusive moves under a throttle that goes by itself."""
+"""`reassign_partitions` (KIP-179) where transcripts do not reach: futures, stand-bys, policies, a private number."""
 
 from __future__ import annotations
 
@@ -8,206 +8,27 @@ from typing import Any
 import pytest
 
 from kedge import (
-    AlterReassignmentsOptions,
     ApiError,
     ClusterAuthorizationFailed,
     ErrorCode,
     Hooks,
-    InvalidRequest,
     InvalidThrottle,
     InvalidTopic,
     NotController,
     PolicyViolation,
-    ReassignmentInProgress,
-    ReassignPartitionsOptions,
-    RequestTimedOut,
     ThrottledRate,
     ThrottledReplicas,
     TopicPartition,
 )
-from kedge.controller.codec import keys
-from kedge.controller.model.throttle_configs import UNLIMITED
-from kedge.stores.base import Put
-from tests.runtime.throttled import (
-    FOLLOWER_LIST,
-    LEADER_LIST,
-    RATE,
-    T,
-    both,
-    broker_config,
-    cluster_with,
-    complete,
-    ended,
-    marked,
-    nothing_left,
-    reassign,
-    topic_config,
-)
+from tests.runtime.world import cluster_of_three
 
-NOWHERE = TopicPartition("nowhere", 0)
-FIVE = TopicPartition("t", 5)
-
-
-@pytest.mark.checklist(1, 2, 6)
-def test_a_move_is_accepted_at_once_and_ends_with_the_target_in_its_order() -> None:
-    cluster = cluster_with()
-    results = cluster.controller.admin.reassign_partitions({T: [5, 4, 6]})
-    assert cluster.done(results.all()) == {T: None}
-    assert cluster.state()["targetReplicas"] == [5, 4, 6]
-    complete(cluster)
-    assert cluster.get(keys.topic("t"))["partitions"]["0"] == [5, 4, 6]
-
-
-@pytest.mark.checklist(11)
-@pytest.mark.parametrize("throttle", [None, UNLIMITED])
-def test_without_a_throttle_nothing_is_set_and_nothing_marked(throttle: int | None) -> None:
-    cluster = cluster_with()
-    assert reassign(cluster, {T: [4, 5, 6]}, throttle) == {T: None}
-    assert marked(cluster) == (None, None)
-    assert topic_config(cluster) == broker_config(cluster, 1) == {}
-
-
-@pytest.mark.checklist(12, 13, 14, 31, 32, 34)
-def test_a_throttle_is_set_on_every_broker_involved_and_names_the_replicas_of_both_sides() -> None:
-    """Present replicas as leaders, added ones as followers; the marks name the same as the request."""
-    cluster = cluster_with({"t": [[1, 2]], "u": [[5]]})
-    assert reassign(cluster, {T: [2, 3]}) == {T: None}
-    assert topic_config(cluster) == {LEADER_LIST: "0:1,0:2", FOLLOWER_LIST: "0:3"}
-    assert {b: broker_config(cluster, b) for b in range(1, 7)} == {b: both(RATE) if b < 4 else {} for b in range(1, 7)}
-    assert marked(cluster) == (["t"], [1, 2, 3])
-    assert topic_config(cluster, "u") == {}
-    assert cluster.get(keys.REASSIGN_PARTITIONS) == {
-        "version": 1,
-        "partitions": [{"topic": "t", "partition": 0, "replicas": [2, 3]}],
-    }
-    assert cluster.controller.describe().throttles_to_remove == {"topics": ("t",), "brokers": ("1", "2", "3")}
-
-
-@pytest.mark.checklist(15)
-def test_a_partition_that_does_not_move_adds_nothing_to_the_lists() -> None:
-    cluster = cluster_with({"t": [[1, 2], [1, 2], [1, 2]]})
-    targets = {T: [2, 1], TopicPartition("t", 1): [1, 2], TopicPartition("t", 2): [1, 3]}
-    assert set(reassign(cluster, targets).values()) == {None}
-    assert topic_config(cluster) == {LEADER_LIST: "2:1,2:2", FOLLOWER_LIST: "2:3"}
-
-
-@pytest.mark.checklist(17, 35)
-def test_the_throttle_goes_when_the_last_move_has_ended() -> None:
-    """Entries leave the legacy key one by one; the throttle stays until the key is gone."""
-    cluster = cluster_with({"t": [[1, 2]], "u": [[2, 3]]})
-    u = TopicPartition("u", 0)
-    assert reassign(cluster, {T: [4, 5], u: [5, 6]}) == {T: None, u: None}
-    complete(cluster)
-    cluster.wait(2_000)
-    assert [entry["topic"] for entry in cluster.get(keys.REASSIGN_PARTITIONS)["partitions"]] == ["u"]
-    assert marked(cluster) == (["t", "u"], [1, 2, 3, 4, 5, 6])
-    assert broker_config(cluster, 1) == both(RATE)
-    ended(cluster, "u")
-
-
-@pytest.mark.checklist(18)
-def test_a_throttle_that_is_to_stay_stays_and_is_never_marked() -> None:
-    cluster = cluster_with()
-    assert reassign(cluster, {T: [4, 5, 6]}, auto_remove_throttle=False) == {T: None}
-    assert marked(cluster) == (None, None)
-    complete(cluster)
-    cluster.wait(2_000)
-    assert broker_config(cluster, 4) == both(RATE)
-    assert topic_config(cluster) == {LEADER_LIST: "0:1,0:2,0:3", FOLLOWER_LIST: "0:4,0:5,0:6"}
-
-
-@pytest.mark.checklist(227)
-@pytest.mark.parametrize("last", ["t", "u"])
-def test_the_throttle_waits_for_moves_of_the_legacy_key_and_for_those_beside_it(last: str) -> None:
-    """One moves by the key, one by its target alone: whichever ends last takes the throttle along."""
-    cluster = cluster_with({"t": [[1, 2]], "u": [[2, 3]]})
-    first = {"t": "u", "u": "t"}[last]
-    assert reassign(cluster, {T: [4, 5]}) == {T: None}
-    assert cluster.error(cluster.move([5, 6], "u")) is None
-    complete(cluster, first)
-    cluster.wait(2_000)
-    assert cluster.has(keys.REASSIGN_PARTITIONS) == (last == "t")
-    assert marked(cluster) == (["t"], [1, 2, 4, 5])
-    assert broker_config(cluster, 1) == both(RATE)
-    complete(cluster, last)
-    cluster.wait(2_000)
-    nothing_left(cluster)
-
-
-@pytest.mark.parametrize("how", ["cancelled", "deleted", "deadline"])
-def test_the_throttle_goes_however_the_last_move_ends(how: str) -> None:
-    cluster = cluster_with()
-    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
-    if how == "cancelled":
-        assert cluster.error(cluster.move(None)) is None
-    elif how == "deleted":
-        assert cluster.done(cluster.controller.admin.delete_topics(["t"]).all()) == {"t": None}
-    else:
-        asked = cluster.controller.admin.alter_partition_reassignments
-        cluster.done(asked({T: [4, 5, 6]}, AlterReassignmentsOptions(move_timeout_s=0.5)).all())
-    cluster.wait(3_000)
-    nothing_left(cluster)
-
-
-# --- what is refused
-
-
-def _why(answer: Any) -> tuple[type, int]:
-    return type(answer), int(answer.code)
-
-
-@pytest.mark.checklist(16)
-@pytest.mark.parametrize("throttle", [0, -1, 2**63])
-def test_a_throttle_that_is_none_is_refused_and_nothing_starts(throttle: int) -> None:
-    """By a number of our own, since the proposal gives none."""
-    cluster = cluster_with()
-    before = cluster.keys("/")
-    error = reassign(cluster, {T: [4, 5]}, throttle)[T]
-    assert _why(error) == (InvalidThrottle, 10_179)
-    assert str(throttle) in error.message
-    assert cluster.keys("/") == before
-
-
-@pytest.mark.checklist(9, 28)
-@pytest.mark.parametrize("validate_only", [True, False])
-def test_while_something_is_reassigned_all_of_it_is_refused_and_afterwards_not(validate_only: bool) -> None:
-    """As long as the legacy key is there, or any partition has a target."""
-    cluster = cluster_with({"t": [[1, 2]], "u": [[1, 2]]})
-    u = TopicPartition("u", 0)
-    assert reassign(cluster, {T: [4, 5]}) == {T: None}
-    answers = reassign(cluster, {u: [3], NOWHERE: [1]}, validate_only=validate_only)
-    assert {_why(answer) for answer in answers.values()} == {(ReassignmentInProgress, 60)}
-    complete(cluster)
-    cluster.wait(2_000)
-    assert reassign(cluster, {u: [3]}, validate_only=validate_only) == {u: None}
-
-
-@pytest.mark.checklist(8, 10)
-def test_validate_only_gives_the_same_answers_and_changes_nothing() -> None:
-    cluster = cluster_with()
-    before = cluster.keys("/")
-    targets = {T: [4, 5], NOWHERE: [1], FIVE: [1]}
-    only = reassign(cluster, targets, validate_only=True)
-    assert cluster.keys("/") == before
-    really = reassign(cluster, targets)
-    assert {tp: repr(answer) for tp, answer in only.items()} == {tp: repr(answer) for tp, answer in really.items()}
-    assert only[T] is None
-
-
-@pytest.mark.checklist(27)
-def test_a_partition_that_is_named_twice_is_refused_and_the_others_are_moved() -> None:
-    """In pairs, as the wire has them; a mapping cannot say so."""
-    cluster = cluster_with({"t": [[1, 2]], "u": [[1, 2]]})
-    u = TopicPartition("u", 0)
-    answers = reassign(cluster, [(T, [4]), (T, [5]), (u, [3])])
-    assert _why(answers[T]) == (InvalidRequest, 42)
-    assert answers[u] is None
-    assert "targetReplicas" not in cluster.state("t")
+T, NOWHERE = TopicPartition("t", 0), TopicPartition("nowhere", 0)
+RATE = 10_000
 
 
 @pytest.mark.checklist(19)
 def test_there_is_a_future_for_each_partition_and_all_fails_if_one_does() -> None:
-    cluster = cluster_with()
+    cluster = cluster_of_three()
     results = cluster.controller.admin.reassign_partitions({T: [4], NOWHERE: [4]})
     assert list(results) == [T, NOWHERE]
     assert isinstance(cluster.error(results.all()), InvalidTopic)
@@ -215,21 +36,10 @@ def test_there_is_a_future_for_each_partition_and_all_fails_if_one_does() -> Non
     assert cluster.done(cluster.controller.admin.reassign_partitions({}).all()) == {}
 
 
-@pytest.mark.checklist(7)
-def test_a_deadline_that_passed_before_the_commit_changes_nothing() -> None:
-    cluster = cluster_with()
-    before = cluster.keys("/")
-    options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.05)
-    results = cluster.controller.admin.reassign_partitions({T: [4]}, options)
-    cluster.clock.advance(1_000)
-    assert isinstance(cluster.error(results[T]), RequestTimedOut)
-    assert cluster.keys("/") == before
-
-
 @pytest.mark.checklist(22, 48, 54)
 def test_a_stand_by_answers_that_it_does_not_lead() -> None:
     """And says who does, to all three requests, also to those that name nothing and so would give back."""
-    cluster = cluster_with()
+    cluster = cluster_of_three()
     admin = cluster.another(2).admin
     cluster.run()
     sides, rate = ThrottledReplicas([1], [2]), ThrottledRate(RATE, RATE)
@@ -244,25 +54,13 @@ def test_a_stand_by_answers_that_it_does_not_lead() -> None:
     errors = [cluster.error(future) for future in answers]
     assert len(errors) == 6
     assert all(isinstance(error, NotController) and error.active_id == 1 for error in errors)
-    assert isinstance(reassign(cluster, {T: [4]})[T], NotController)
-
-
-def test_a_request_that_names_nothing_is_answered_once_it_gave_back() -> None:
-    cluster = cluster_with()
-    admin = cluster.controller.admin
-    cluster.done(admin.alter_interbroker_throttled_rates({1: ThrottledRate(RATE, RATE)}).all())
-    before = cluster.get("/config/brokers/1")
-    answer = admin.alter_interbroker_throttled_rates({}).all()
-    assert not answer.done()
-    assert cluster.done(answer) == {}
-    assert cluster.get("/config/brokers/1") != before
 
 
 @pytest.mark.checklist(23, 24)
 def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> None:
     """31 for all; 44 for the partition, with the policy's words."""
     hooks = Hooks(authorizer=lambda *_: False, alter_policy=lambda _, __: "not on Fridays")
-    cluster = cluster_with(hooks=hooks)
+    cluster = cluster_of_three(hooks=hooks)
     before, nobody = cluster.keys("/"), cluster.controller.admin_for("nobody")
     for refused in (nobody.reassign_partitions({T: [4]})[T], nobody.alter_interbroker_throttled_rates({}).all()):
         assert isinstance(cluster.error(refused), ClusterAuthorizationFailed)
@@ -276,26 +74,3 @@ def test_the_private_number_is_none_of_kafkas() -> None:
     assert max(int(code) for code in ErrorCode if code is not ErrorCode.INVALID_THROTTLE) < ErrorCode.INVALID_THROTTLE
     assert ErrorCode.INVALID_THROTTLE < 2**15
     assert issubclass(InvalidThrottle, ApiError)
-
-
-# --- the order of writes
-
-
-@pytest.mark.checklist(33)
-def test_marks_and_settings_are_written_before_what_moves() -> None:
-    """Mark, lists, mark, rates, the legacy key, targets; each owner's settings in one commit with its mark."""
-    cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 10})
-    first = len(cluster.store.calls)
-    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
-    commits = [[op.key for op in call.ops if isinstance(op, Put)] for call in cluster.store.calls[first:] if call.ops]
-    when = {key: n for n, commit in reversed(list(enumerate(commits))) for key in commit}
-    order = [when[key] for key in (
-        keys.REPLICAS_REMOVAL, keys.topic_config("t"), keys.RATES_REMOVAL, keys.broker_config("1"),
-        keys.broker_config("6"), keys.REASSIGN_PARTITIONS, keys.state("t", 0),
-    )]  # fmt: skip
-    assert order == sorted(order)
-    assert order[0] < order[1]
-    assert order[2] < order[3]
-    owners = {keys.topic_config("t"): keys.REPLICAS_REMOVAL, keys.broker_config("6"): keys.RATES_REMOVAL}
-    assert all(owners[key] in commit for commit in commits for key in owners if key in commit)
-    ended(cluster)

@@ -14,31 +14,8 @@ from kedge.controller.codec import keys
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from kedge.controller.model.refused_configs import refusal
 from tests.model.kafka_configs import KAFKA_CONFIGS, KafkaConfig
-from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
+from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three
-
-
-@pytest.mark.checklist(161)
-@pytest.mark.parametrize("value", ["0", "-1", "fast", "", "1.5", "9223372036854775808", "1_000", "\u0661"])
-def test_a_rate_that_is_none_is_refused_and_the_previous_one_stays(value: str) -> None:
-    """INVALID_CONFIG, naming the setting; nothing is written."""
-    cluster = cluster_of_three()
-    cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
-    before = cluster.keys()
-    error = cluster.error(alter(cluster, BROKER, change(RATE, value)))
-    assert code(error) == ErrorCode.INVALID_CONFIG
-    assert RATE in str(error)
-    assert cluster.keys() == before
-
-
-@pytest.mark.checklist(174)
-@pytest.mark.parametrize("value", ["*", "", "0:1", "0:1, 1:2", "0", "a:1", "0:1;1:2", "*,0:1", "0:1,", "-1:1", "0:1:2"])
-def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
-    cluster = cluster_of_three()
-    is_taken = value in {"*", "", "0:1", "0:1, 1:2"}
-    error = cluster.error(alter(cluster, TOPIC, change(LIST, value)))
-    assert code(error) == (None if is_taken else ErrorCode.INVALID_CONFIG)
-    assert (LIST in cluster.get(KEY)["config"]) is is_taken
 
 
 def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> None:
@@ -64,25 +41,6 @@ def test_a_broker_is_named_by_a_decimal_id(name: str) -> None:
     asked = cluster.controller.admin.describe_configs([bad])[bad]
     assert code(cluster.error(asked)) == ErrorCode.INVALID_REQUEST
     cluster.done(alter(cluster, ConfigResource(ConfigResourceType.BROKER, "99"), change(RATE, "5")))
-
-
-def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> None:
-    """56, until they can be; a topic that is being deleted has none (3)."""
-    cluster = cluster_of_three()
-    for resource, key in ((TOPIC, KEY), (BROKER, BROKER_KEY)):
-        cluster.put(key, b"{")
-        cluster.run()
-        asked = cluster.controller.admin.describe_configs([resource])[resource]
-        assert code(cluster.error(asked)) == ErrorCode.KAFKA_STORAGE_ERROR
-        assert code(cluster.error(alter(cluster, resource))) == ErrorCode.KAFKA_STORAGE_ERROR
-        cluster.put(key, {"version": 1, "config": {}})
-        cluster.run()
-        assert described(cluster, resource)
-    assert cluster.findings() == {}
-    cluster.host.answer = lambda _: (_ for _ in ()).throw(RuntimeError("nobody deletes"))
-    cluster.done(cluster.controller.admin.delete_topics(["t"]).all())
-    gone = alter(cluster, TOPIC, change("retention.ms", "5"))
-    assert code(cluster.error(gone)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 NAMES = st.one_of(st.sampled_from([*TOPIC_CONFIGS, *BROKER_CONFIGS]), st.text(max_size=4))

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from kedge import BrokerRegistration, DuplicateBrokerRegistration, Endpoint, NewTopic, Settings, StaleBrokerEpoch
+from kedge import (
+    BrokerRegistration,
+    DuplicateBrokerRegistration,
+    Endpoint,
+    IneligibleReplica,
+    NewTopic,
+    Settings,
+    StaleBrokerEpoch,
+)
 from kedge.controller.model.values import Replicas
 from kedge.stores import MemoryStore
 from kedge.stores.base import ABSENT, Put, Unavailable
@@ -199,3 +207,21 @@ def test_a_registration_that_failed_says_nothing_later() -> None:
     cluster.run()
     assert cluster.epoch(9) > before
     assert cluster.get("/brokers/ids/9")["host"] == "nine"
+
+
+def test_broker_described_again_under_its_epoch_still_shuts_down() -> None:
+    cluster = Cluster()
+    for broker_id in (1, 2, 3):
+        cluster.controller.register_broker(BrokerRegistration(broker_id))
+    cluster.run()
+    cluster.create()
+    epoch = cluster.epoch(1)
+    assert cluster.done(cluster.controller.controlled_shutdown(1, epoch)) == ()
+    assert cluster.controller.register_broker(BrokerRegistration(1, host="elsewhere")) == epoch
+    cluster.run()
+    assert isinstance(cluster.error(cluster.isr([2, 3, 1])), IneligibleReplica)
+    cluster.controller.unregister_broker(1, epoch)
+    cluster.run()
+    assert cluster.controller.register_broker(BrokerRegistration(1)) > epoch
+    cluster.run()
+    assert cluster.error(cluster.isr([2, 3, 1])) is None

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, Journal, MemorySink, OpType, Settings
+from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType, Settings
 from kedge.controller.codec import keys
+from kedge.controller.keys.changes import PILE_MAX, PILED_AFTER_MS
 from kedge.controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from kedge.stores import MemoryStore
 from tests.runtime.configured import (
     ALL,
     BROKER,
-    BROKER_KEY,
     KEY,
     LIST,
     OLD_RATE,
@@ -27,52 +25,7 @@ from tests.runtime.configured import (
     code,
     described,
 )
-from tests.runtime.test_notices import Told, told
-from tests.runtime.world import Cluster, cluster_of_three
-
-
-def test_all_settings_of_a_topic_are_replaced_and_published_in_the_same_commit() -> None:
-    """Under the next number, as Kafka's brokers read it; settings that become none stay as an empty map."""
-    cluster = cluster_of_three()
-    commits = cluster.store.commits
-    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {"retention.ms": "5", LIST: "0:1"}}).all())
-    assert cluster.store.commits == commits + 1
-    assert cluster.get(KEY) == {"version": 1, "config": {"retention.ms": "5", LIST: "0:1"}}
-    assert cluster.get(f"{keys.CONFIG_CHANGES}/config_change_0000000000") == {"version": 2, "entity_path": "topics/t"}
-    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {}}).all())
-    assert cluster.get(KEY) == {"version": 1, "config": {}}
-    assert changes(cluster) == {0: "topics/t", 1: "topics/t"}
-
-
-def test_host_hears_of_altered_configs() -> None:
-    cluster = Cluster(start=False)
-    cluster.host = Told()
-    cluster.another(1)
-    cluster.join(1, 2)
-    cluster.create("t", (1, 2))
-    told(cluster)
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
-    cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
-    assert told(cluster) == [("topics", "t", {"retention.ms": "5"}), ("brokers", "1", {RATE: "1000"})]
-
-
-def test_resources_of_one_request_share_a_commit_and_a_bad_one_hurts_no_other() -> None:
-    cluster = cluster_of_three()
-    commits = cluster.store.commits
-    result = cluster.controller.admin.incremental_alter_configs(
-        {
-            TOPIC: [change("retention.ms", "5")],
-            BROKER: [change(RATE, "1000"), change(OLD_RATE, "0")],
-            ALL: [change("log.retention.ms", "7")],
-            ConfigResource(ConfigResourceType.TOPIC, "no"): [change("retention.ms", "5")],
-        }
-    )
-    cluster.run()
-    codes = [code(future.exception(0)) for future in result.values()]
-    assert codes == [None, ErrorCode.INVALID_CONFIG, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert cluster.store.commits == commits + 1
-    assert not cluster.has(BROKER_KEY)
-    assert changes(cluster) == {0: "topics/t", 1: "brokers/<default>"}
+from tests.runtime.world import cluster_of_three
 
 
 def test_small_commits_take_settings_of_many_brokers_in_turn() -> None:
@@ -82,21 +35,6 @@ def test_small_commits_take_settings_of_many_brokers_in_turn() -> None:
     cluster.done(cluster.controller.admin.incremental_alter_configs(named).all())
     assert sorted(changes(cluster)) == list(range(20))
     assert len(MemoryStore(cluster.server).children(keys.CONFIG_BROKERS, timeout_s=1)) == 20
-
-
-def test_a_change_of_settings_is_journalled_with_what_it_was() -> None:
-    """Of a topic in its row, of a broker by its name; with the request."""
-    sink = MemorySink()
-    cluster = cluster_of_three(journal=Journal(sink))
-    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
-    cluster.done(alter(cluster, BROKER, change(RATE, "7")))
-    rows = [row for row in map(json.loads, sink.lines) if row["event"] == "ConfigChanged"]
-    assert [row.get("topic") for row in rows] == ["t", None]
-    assert [row["detail"] for row in rows] == [
-        {"entity": "topics/t", "configs": {"retention.ms": "5"}, "was": {}},
-        {"entity": "brokers/1", "configs": {RATE: "7"}, "was": {}},
-    ]
-    assert all(row["request"] for row in rows)
 
 
 @pytest.mark.checklist(57, 178)
@@ -183,3 +121,19 @@ def test_every_default_is_a_value_that_its_setting_takes() -> None:
         assert one.check(one.default) is None, one.name
         assert one.documentation.endswith("."), one.name
         assert one.check("\x00") is not None, one.name
+
+
+def test_notifications_that_pile_up_go_after_a_minute_though_no_controller_leads_for_long() -> None:
+    cluster = cluster_of_three()
+    for number in range(PILE_MAX + 150):
+        cluster.put(f"{keys.CONFIG_CHANGES}/config_change_{number:010}", {"version": 2, "entity_path": "topics/t"})
+    cluster.succeed()
+    cluster.wait(PILED_AFTER_MS - 1_000, 1_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert len(changes(cluster)) == PILE_MAX + 151
+    cluster.wait(1_000, 1_000)
+    for value in "67":
+        cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))
+        cluster.run()
+    assert sorted(changes(cluster)) == list(range(153, PILE_MAX + 153))
+    assert cluster.findings() == {}

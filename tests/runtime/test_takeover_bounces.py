@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kedge import LeaderAndIsrRequest, Settings
+from kedge import Settings
 from kedge.controller.codec import keys
 from kedge.stores import Commit, MemoryStore, Op
 from tests.runtime.world import Cluster, Counting
@@ -30,71 +30,11 @@ def all_bounced(**more: object) -> Cluster:
     return cluster
 
 
-def generation(cluster: Cluster, topic: str) -> int:
-    entry = cluster.other.get(keys.state(topic, 0), timeout_s=1)
-    assert entry is not None
-    return entry.generation
-
-
 def is_whole(cluster: Cluster) -> bool:
     """Every broker is admitted as registered, and every partition is led by a live broker in sync."""
     admitted = all(cluster.get(keys.admitted(b)) == {"broker_epoch": cluster.epoch(b)} for b in cluster.sessions)
     states = [cluster.state(topic) for topic in TOPICS]
     return admitted and all(s["leader"] in cluster.sessions and s["leader"] in s["isr"] for s in states)
-
-
-def test_a_partition_changes_twice_where_all_its_brokers_bounced() -> None:
-    """Once for all deaths, once for the births: the first replica in sync leads, and no replica leaves the ISR."""
-    cluster = all_bounced()
-    before = {topic: (generation(cluster, topic), cluster.state(topic)["leader_epoch"]) for topic in TOPICS}
-    cluster.another(2)
-    cluster.run()
-    for topic, replicas in TOPICS.items():
-        found = cluster.state(topic)
-        assert (found["leader"], found["isr"]) == (replicas[0], list(replicas))
-        assert (generation(cluster, topic), found["leader_epoch"]) == tuple(n + 2 for n in before[topic])
-    assert is_whole(cluster)
-
-
-def test_brokers_that_all_bounced_are_sent_one_full_request() -> None:
-    cluster = all_bounced()
-    cluster.another(2)
-    cluster.run()
-    for broker in BROKERS:
-        assert [r.full for r in cluster.host.to(broker, LeaderAndIsrRequest)].count(True) == 1
-
-
-@pytest.mark.parametrize("decisions_max", [1, 200])
-def test_the_last_leader_that_a_broker_hears_of_is_a_live_one(decisions_max: int) -> None:
-    """A host finds the address of a leader among the live leaders of the same request."""
-    cluster = all_bounced(settings=Settings(commit_decisions_max=decisions_max))
-    cluster.another(2)
-    cluster.run()
-    last = {
-        (request.broker_id, p.topic): (p.leader, [peer.broker_id for peer in request.live_leaders])
-        for broker in BROKERS
-        for request in cluster.host.to(broker, LeaderAndIsrRequest)
-        for p in request.partitions
-    }
-    assert len(last) == sum(map(len, TOPICS.values()))
-    assert not {which: leader for which, (leader, live) in last.items() if leader not in live}
-
-
-def test_a_live_follower_that_lags_hears_of_a_leader_that_bounced() -> None:
-    cluster = Cluster()
-    cluster.join(*BROKERS)
-    cluster.create("a", BROKERS)
-    cluster.leave(3)
-    cluster.join(3)
-    cluster.controllers.pop().close()
-    cluster.leave(1, 2)
-    cluster.join(1, 2)
-    cluster.another(2)
-    cluster.run()
-    request = cluster.host.to(3, LeaderAndIsrRequest)[-1]
-    (partition,) = request.partitions
-    assert partition.leader == cluster.state("a")["leader"]
-    assert partition.leader in [peer.broker_id for peer in request.live_leaders]
 
 
 class Contended(Counting):

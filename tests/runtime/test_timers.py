@@ -7,17 +7,8 @@ from typing import Any
 import pytest
 
 from kedge import Settings
-from kedge.controller.codec import keys
 from kedge.controller.state import ClusterState
 from tests.runtime.world import Cluster, cluster_of_three
-
-TOPIC = keys.topic("t")
-
-
-def listed(cluster: Cluster) -> list[int]:
-    """R as the topic key has it."""
-    replicas: list[int] = cluster.get(TOPIC)["partitions"]["0"]
-    return replicas
 
 
 def moving(**more: Settings) -> Cluster:
@@ -30,41 +21,6 @@ def moving(**more: Settings) -> Cluster:
 def grow(cluster: Cluster, *isr: int) -> None:
     cluster.done(cluster.isr(isr))
     assert cluster.partition().replicas == isr
-
-
-def test_a_target_in_sync_is_in_the_topic_key_within_a_second() -> None:
-    """Not at once, since every target of a move joins by itself."""
-    cluster = moving()
-    grow(cluster, 1, 2, 3, 4)
-    assert listed(cluster) == [1, 2, 3]
-    cluster.wait(1000)
-    assert listed(cluster) == [1, 2, 3, 4]
-
-
-def test_targets_that_join_one_after_another_do_not_put_off_the_write() -> None:
-    """The second counts from the first of them; both are in one write."""
-    cluster = moving()
-    generation = cluster.other.get(TOPIC, timeout_s=1)
-    grow(cluster, 1, 2, 3, 4)
-    cluster.wait(900)
-    grow(cluster, 1, 2, 3, 4, 5)
-    assert listed(cluster) == [1, 2, 3]
-    cluster.wait(100)
-    assert listed(cluster) == [1, 2, 3, 4, 5]
-    cluster.wait(3000)
-    after = cluster.other.get(TOPIC, timeout_s=1)
-    assert generation is not None
-    assert after is not None
-    assert after.generation == generation.generation + 1
-
-
-def test_the_interval_is_a_setting() -> None:
-    cluster = moving(settings=Settings(topic_rewrite_interval_ms=200))
-    grow(cluster, 1, 2, 3, 4)
-    cluster.wait(150)
-    assert listed(cluster) == [1, 2, 3]
-    cluster.wait(50)
-    assert listed(cluster) == [1, 2, 3, 4]
 
 
 def unbalanced(**settings: Any) -> Cluster:
@@ -86,22 +42,6 @@ def unbalance(cluster: Cluster) -> None:
 
 def led_by(cluster: Cluster, broker: int) -> int:
     return sum(cluster.state("t", partition)["leader"] == broker for partition in range(10))
-
-
-def test_it_looks_5_s_after_taking_over_and_then_every_interval() -> None:
-    cluster = unbalanced(leader_imbalance_check_interval_seconds=60)
-    cluster.wait(4_900)
-    assert led_by(cluster, 1) == 0
-    cluster.wait(200)
-    assert led_by(cluster, 1) == 10
-    unbalance(cluster)
-    cluster.wait(59_000, 1_000)
-    assert led_by(cluster, 1) == 0
-    cluster.wait(2_000)
-    assert led_by(cluster, 1) == 10
-    cluster = unbalanced(leader_imbalance_check_interval_seconds=1)  # below 5 s it holds from the beginning
-    cluster.wait(1_100)
-    assert led_by(cluster, 1) == 10
 
 
 def test_partitions_are_walked_over_once_per_interval_only(monkeypatch: pytest.MonkeyPatch) -> None:
