@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from servers import LocalEtcd
 from tests.stores.etcd.served import server
 
+pytest.register_assert_rewrite("tests.kit.transcripts")  # a transcript that fails shows where
 pytest_plugins = [
     "pytest_kedge",  # as an entry point where Kedge is installed, and named here for a checkout that is not
     "tests.scheduling",

@@ -1,4 +1,4 @@
-"""The commands of a transcript that are about who leads: several controllers, Kafka brokers, and controllers of KRaft."""
+"""The commands of transcripts that are about who leads: several controllers, Kafka brokers, controllers of KRaft."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Elections(Requests):
         self.cluster.controller, self.cluster.store = self.nodes[int(line.words[0])]
 
     def do_end(self, line: Line) -> None:
-        """This controller is closed."""
+        """`end 2`: that controller is closed."""
         controller, _ = self.nodes.pop(int(line.words[0]))
         self.cluster.controllers.remove(controller)
         controller.close()
@@ -112,12 +112,8 @@ class Elections(Requests):
 
     def do_election(self, _: Line) -> list[str]:
         """The keys of the election, and whether they go with a session."""
-        left = []
-        for key in (LEADER_KEY, HELD_KEY, EPOCH_KEY):
-            if (entry := self.cluster.other.get(key, timeout_s=CALL_S)) is not None:
-                value = {LEADER_KEY: _broker_id, EPOCH_KEY: bytes.decode}.get(key, lambda _: "")(entry.value)
-                left.append(f"{key} {value}{'' if entry.owner is None else ' of a session'}")
-        return left
+        found = (self.cluster.other.get(key, timeout_s=CALL_S) for key in (LEADER_KEY, HELD_KEY, EPOCH_KEY))
+        return [f"{e.key}{_said(e)}{'' if e.owner is None else ' of a session'}" for e in found if e is not None]
 
     # --- other controllers
 
@@ -161,5 +157,8 @@ class Elections(Requests):
         return left + (["nothing was written"] if self.cluster.server.table.rows == before else [])
 
 
-def _broker_id(value: bytes) -> str:
-    return str(json.loads(value)["brokerid"])
+def _said(entry: Entry) -> str:
+    """Who leads, or the epoch."""
+    if entry.key == LEADER_KEY:
+        return f" {json.loads(entry.value)['brokerid']}"
+    return f" {entry.value.decode()}" if entry.key == EPOCH_KEY else ""
