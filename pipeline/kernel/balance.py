@@ -38,7 +38,7 @@ def balance(cluster: Cluster, closed: Bools, receivers: Bools, goals: Goals, *, 
         work.limit(loosened)
         work.steps.settle(told)
     work.even_leaders(told)
-    return Outcome(work.at.rows, tuple(sorted(work.reasons())), work.bound())
+    return Outcome(work.at.rows, tuple(sorted(work.reasons())), work.bound(), work.at.rooms.added)
 
 
 class _Work:

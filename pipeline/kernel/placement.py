@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 
 from .cluster import NOBODY, Bools, Cluster, Floats, Ints
+from .directories import Rooms
 
 _ALL: Final = slice(None)
 
@@ -60,7 +61,7 @@ class Resource:
 
 class Placement:
     """Rows and loads, changed step by step. The load of `peak` has arrivals and no departures, so that disks have room
-    whatever the order of the copies."""
+    whatever the order of the copies. A broker with several directories takes no more than one of them has room for."""
 
     def __init__(
         self, cluster: Cluster, live: Bools, receivers: Bools, resources: Sequence[Resource], peak: Resource
@@ -69,6 +70,10 @@ class Placement:
         self.waits = ((self.rows != NOBODY) & ~cluster.alive[self.rows]).any(axis=1)  # for a dead broker
         self._rack, self._resources, self._peak = cluster.rack, [*resources, peak], peak
         self._led = [one for one in resources if one.led]
+        self.rooms, self._disk_max, self._before = Rooms(cluster.directories), peak.cap[0].copy(), cluster.replicas
+        self._open = np.array([self.rooms.fits(broker, 0) for broker in range(len(live))], np.bool_)
+        for broker in self.rooms.held:
+            self._limit_peak(broker)
         self._racks, self._min_racks = int(cluster.rack.max(initial=0)) + 1, cluster.min_racks
 
     def _used(self, *, lead: bool) -> list[Resource]:
@@ -93,7 +98,7 @@ class Placement:
         if lead:
             held[:, source] = False
             return np.asarray(held[:, :-1] & self.receivers)
-        free = ~held[:, :-1] & self.receivers
+        free = ~held[:, :-1] & self.receivers & self._open
         there = np.where(free, crowd[:, self._rack], np.int16(rows.shape[1] + 1))
         fewest = there.min(axis=1, keepdims=True)
         spread = (there == fewest) & (fewest <= crowd[:, self._rack[source], None])
@@ -145,14 +150,24 @@ class Placement:
         """The target has what the source had of the partition."""
         for one in self._resources:
             need = self.needs(one, np.array([partition]), source, lead=lead)[0]
-            one.load[one.row[partition], target] += need
             if one is not self._peak:
+                one.load[one.row[partition], target] += need
                 one.load[one.row[partition], source] -= need
+        if not lead and target not in self._before[partition]:  # otherwise it has not left the disk
+            self._peak.load[0, target] += self._peak.use[partition]
+            self.rooms.add(target, int(self._peak.use[partition]))
+            self._limit_peak(target)
         row = self.rows[partition]
         if lead:
             row[row == target], row[0] = source, target
         else:
             row[row == source] = target
+
+    def _limit_peak(self, broker: int) -> None:
+        """One of its directories has room for whatever the broker may still get."""
+        if broker in self.rooms.held:
+            most = self._peak.load[0, broker] + self.rooms.most(broker)
+            self._peak.cap[0, broker] = min(self._disk_max[broker], most)
 
     def lead_by(self, rows: Ints) -> bool:
         """These rows, which differ in leaders alone, replace the present ones, unless a broker would get above a
