@@ -19,7 +19,7 @@ from ..errors import BadInput, PipelineError
 from ..functions import collecting
 from ..functions.steps import Step, Tables
 from ..tables.arrow import conform, empty
-from ..tables.declared import BROKER, OF_PLAN, PARTITION, TABLES
+from ..tables.declared import BROKER, OF_PLAN, PARTITION, PARTITION_VALID, TABLES
 from ..tables.files import Place, find_places
 from ..tables.keys import Batches, Key
 from ..tables.location import location
@@ -146,7 +146,8 @@ def read(
     that all workers have, or a location of pyarrow such as s3://bucket/tables; the driver lists it, the workers read
     it. `names`, `plan`: as of `kedge.pipeline.local.read`. Raises NotFound if there is none."""
     at, tables = location(root).absolute(), tables_of(names_for(plan) if names is None else names)
-    places = [(place.cluster, place.snapshot) for place in find_places(at, PARTITION, snapshot)]
+    found = find_places(at, PARTITION if plan is None else PARTITION_VALID, snapshot)
+    places = [(place.cluster, place.snapshot) for place in found]
     frame = spark.createDataFrame(places, "cluster string, snapshot string").repartition(tasks_of(len(places)))
     there = [table for table in tables if at.is_there(table.name)]
     wanted = [table.name for table in there]

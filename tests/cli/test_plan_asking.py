@@ -79,6 +79,11 @@ def test_a_cluster_tells_what_its_store_holds(served: Served, collected: Any, tm
         row["retention_ms"] = 60_000 if row["topic"] == "orders" else None
     wanted[0]["replicas"] = [3, 2]
     assert rows(tmp_path, PARTITION) == wanted
+    assert [row["target_replicas"] for row in wanted] == [[3], None]
+    assert [row["leader_epoch"] for row in wanted] != [0, 0]
+    assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER_VALID)} == {
+        broker: (rack, "alive") for broker, rack in RACKS.items()
+    }
 
 
 def test_a_function_collects_what_the_command_writes(served: Served, collected: Any, tmp_path: Path) -> None:
@@ -86,11 +91,6 @@ def test_a_function_collects_what_the_command_writes(served: Served, collected: 
     found = local.collect(bootstrap_servers=served.bootstrap)
     for table in (BROKER, PARTITION, REPLICA_LOG):
         assert found[table.name].equals(Place(tmp_path, "c", "1").read(table)), table.name
-    assert [row["target_replicas"] for row in wanted] == [[3], None]
-    assert [row["leader_epoch"] for row in wanted] != [0, 0]
-    assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER_VALID)} == {
-        broker: (rack, "alive") for broker, rack in RACKS.items()
-    }
 
 
 def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Path) -> None:

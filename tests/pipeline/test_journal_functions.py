@@ -44,9 +44,7 @@ def expected(made: Rows) -> dict[str, list[tuple[object, ...]]]:
 
 
 @pytest.mark.parametrize("journal, kind", JOURNALS)
-def test_table_is_audited_as_its_files(
-    journal: Callable[[Path], list[Path]], kind: str | None, tmp_path: Path
-) -> None:
+def test_table_is_audited_as_its_files(journal: Callable[[Path], list[Path]], kind: str | None, tmp_path: Path) -> None:
     files = journal(tmp_path)
     found = local.audit(table_of(tmp_path))
     assert rows(found) == expected(rows_of_audit({"kedge": audit(files)}))
