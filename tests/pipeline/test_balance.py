@@ -247,9 +247,7 @@ def directories(*volumes: int, is_cordoned: bool = False) -> Arrow:
     return from_rows(LOG_DIR, [(b, path, n, n - 100, is_cordoned and b == 2, 100) for b in (1, 2) for path, n in paths])
 
 
-@pytest.mark.parametrize(
-    "volumes, to", [((150, 150), {}), ((100, 200), {("cold", 0, 1): "/1", ("hot", 0, 2): "/1"})]
-)
+@pytest.mark.parametrize("volumes, to", [((150, 150), {}), ((100, 200), {("cold", 0, 1): "/1", ("hot", 0, 2): "/1"})])
 def test_an_exchange_needs_room_in_one_directory(volumes: tuple[int, int], to: dict[tuple[str, int, int], str]) -> None:
     given = cluster([broker(1), broker(2)], TWO_EACH) | {"log_dir": directories(*volumes)}
     found = made(given, Rebalance(by=("bytes", "network-in")))
