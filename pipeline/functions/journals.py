@@ -10,24 +10,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from typing import Any, Final
 
-import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..audit.local import audit_of
 from ..errors import BadInput
 from ..journal.arrow import BATCH_ROWS, NEEDED, events_of
-from ..journal.files import NoJournal, place_of
+from ..journal.files import place_of
 from ..journal.lines import Event
 from ..journal.results import Rows, rows_of_audit, rows_of_progress
 from ..progress.conclusions import STUCK_MS
 from ..progress.local import progress_of
-from ..tables.arrow import Arrow, conform, empty, from_rows
+from ..tables.arrow import Arrow, conform, empty
 from ..tables.declared import REJECTED_ROWS
 from ..tables.journal import (
     AUDIT_GAP,
@@ -39,39 +38,10 @@ from ..tables.journal import (
     STUCK,
 )
 from ..tables.keys import by_key
-from ..tables.schema import Table
+from .folds import CLUSTER, TAKEOVER, Fold
 from .planning import Frames
 
-CLUSTER: Final = "cluster"
-TAKEOVER: Final = "Takeover"
 _KEYS: Final = (CLUSTER, "file", "line", *NEEDED)
-
-
-@attrs.frozen
-class Fold:
-    """`run`: from the name of a cluster, the Takeovers in its journal, and its events in order, to rows. `makes`: the
-    tables of these rows."""
-
-    run: Callable[[str, Iterable[Event], Iterable[Event]], Rows]
-    makes: tuple[Table, ...]
-
-    @property
-    def tables(self) -> list[Table]:
-        """Those of the result, which all have the cluster."""
-        cluster = (CLUSTER, "string", False)
-        return [attrs.evolve(one, columns=(cluster, *_without_cluster(one))) for one in self.makes]
-
-    def __call__(self, cluster: str, takeovers: Iterable[Event], events: Iterable[Event]) -> list[Arrow]:
-        """Raises BadInput if there is no line of a journal."""
-        try:
-            rows = self.run(cluster, takeovers, events)
-        except NoJournal:
-            raise BadInput(f"cluster {cluster}: its rows hold no whole commit") from None
-        found = []
-        for made, table in zip(self.makes, self.tables, strict=True):
-            own = rows[made] if made.names[0] == CLUSTER else [(cluster, *row) for row in rows[made]]
-            found.append(from_rows(table, own))
-        return found
 
 
 def audit(events: Any) -> Frames:
@@ -95,10 +65,6 @@ def _audited(cluster: str, takeovers: Iterable[Event], events: Iterable[Event]) 
 
 def _progressed(cluster: str, _: Iterable[Event], events: Iterable[Event], **asked: Any) -> Rows:
     return rows_of_progress({cluster: progress_of(events, **asked)})
-
-
-def _without_cluster(table: Table) -> Iterable[tuple[str, str, bool]]:
-    return (column for column in table.columns if column[0] != CLUSTER)
 
 
 def _by_cluster(events: Any, fold: Fold) -> Frames:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import pyarrow as pa
 
-from ..functions.journals import CLUSTER, TAKEOVER, Fold
+from ..functions.folds import CLUSTER, TAKEOVER, Fold
 from ..journal.arrow import events_of
 from ..journal.lines import Event
 from ..tables.journal import JOURNAL_EVENT

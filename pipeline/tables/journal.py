@@ -18,9 +18,10 @@ JOURNAL_EVENT: Final = Table(
     "partition_epoch long?, status byte?, broker_id int?, cause string?, request string?, "
     "detail map<string,string>?, unknown map<string,string>?, prev string?, hash string?, problem string?, "
     "reason string?, raw string?",
-    about="A line of a journal. `file`, `line`: its place; `rows`: on the last line of a commit, their number; "
-    "`detail`, `unknown` (fields of a newer version): values as JSON; `hash`: of the bytes of the line; `problem`, "
-    "`reason`, `raw`: of a line that cannot be read, of a torn tail or of a file that was deleted meanwhile.",
+    about="A line of a journal. `file` and `line` are its place. The last line of a commit has the number of its lines "
+    "as `rows`. `detail` and `unknown` (fields of a newer version) have values as JSON, `hash` is of the bytes of the "
+    "line. A line that cannot be read, a torn tail, and a file that was deleted meanwhile have `problem`, `reason` and "
+    "`raw`.",
 )
 
 AUDIT_VIOLATION: Final = Table(
@@ -42,9 +43,9 @@ PROGRESS: Final = Table(
     "ended_ms long?, ended string?, origin array<int>?, replicas array<int>, isr array<int>, "
     "target array<int>, leader int, adding array<int>, waiting_on array<int>, joined int, isr_losses int, "
     "bytes_copied long?, bytes_total long?, eta_ms long?, eta_low_ms long?, eta_high_ms long?",
-    about="A reassignment. `last_ms`: its last progress; `ended`: how, null while it runs; `adding`: the new replicas, "
-    "of which `joined` are in sync; `waiting_on`: targets that are not; `isr_losses`: how often the ISR shrank. Totals "
-    "need sizes of replicas.",
+    about="A reassignment. `last_ms` is the time of its last progress, `ended` how it ended, null while it runs. Of "
+    "the new replicas `adding`, `joined` are in sync; `waiting_on` are targets that are not. `isr_losses` counts how "
+    "often the ISR shrank. Totals need sizes of replicas.",
 )
 
 STUCK: Final = Table(
