@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from ..errors import BadInput
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
 from ..stages.load import WINDOW_S
@@ -39,13 +38,12 @@ from ..stages.validate import AGE_MAX_S
 from ..stages.waves import WaveSettings
 from ..tables.arrow import Arrow, conform
 from ..tables.declared import TABLES
+from ..tables.keys import keys_in
 from . import steps
 from .steps import Step
 
 Frames: TypeAlias = Mapping[str, Any]
 """Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
-
-_KEYS = ("cluster", "snapshot")
 
 
 def validate(tables: Frames, *, age_max_s: float = AGE_MAX_S) -> Frames:
@@ -158,10 +156,7 @@ def _then(tables: Frames, step: Step) -> Frames:
 
 
 def _on_arrow(tables: Frames, step: Step) -> dict[str, Arrow]:
-    keyed = {name: tuple(key for key in _KEYS if key in table.column_names) for name, table in tables.items()}
-    if len(set(keyed.values())) > 1:
-        raise BadInput("expected the columns cluster and snapshot in all tables, or in none")
-    keys = next(iter(keyed.values()), ())
+    keys = keys_in({name: table.column_names for name, table in tables.items()})
     if not keys:
         return {**tables, **step(dict(tables))}
     snapshots: dict[tuple[str, ...], dict[str, Arrow]] = {}

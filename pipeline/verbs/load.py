@@ -66,7 +66,8 @@ class Load:
         if "rejected_rows" in given:
             given = {**given, "rejected_rows": of_sources(given["rejected_rows"])}
         found = validate(given, age_max_s=self.age_max_s)
-        found |= {name: given[name] for name in (LOG_DIR.name,) if name in given}
+        if LOG_DIR.name in given:
+            found[LOG_DIR.name] = given[LOG_DIR.name]
         found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             self._write(place, given, found)
