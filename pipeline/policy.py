@@ -34,12 +34,14 @@ from .policy_places import at
 from .stages.arrays import Limits
 from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from .stages.waves import WaveSettings
+from .stages.windows import MEAN, check_statistic
 from .tables.location import PARQUET, Location
 
 STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "balance-leaders")
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
 _BYTES: Final = ("max-bytes", "throttle")
+_OPTIONAL: Final = {"samples-age": float, "growth": float, "statistic": str}  # others without a default are integers
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -53,7 +55,8 @@ _KINDS: Final = {
 @attrs.frozen
 class Policy:
     """The policy of one cluster. `steps`: the possible plans; the first that changes something is made. `sha256`: of
-    all values. `window`, `samples_age`: seconds, as for `load`; None: as when the snapshot was loaded."""
+    all values. `window` and `samples_age` (seconds), `statistic`, `growth`: as for `load`; if one is given, the others
+    have its defaults. None: as when the snapshot was loaded."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -69,6 +72,8 @@ class Policy:
     throttle: int | None = None
     window: int | None = None
     samples_age: float | None = None
+    statistic: str | None = None
+    growth: float | None = None
 
     def __attrs_post_init__(self) -> None:
         unknown = [step for step in self.steps if step not in STEPS]
@@ -83,11 +88,12 @@ class Policy:
             raise BadInput(f"window: expected at least 1 second, got {self.window}")
         if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
             raise BadInput(f"samples-age: expected seconds, at least 0, got {self.samples_age}")
+        check_statistic(self.statistic or MEAN, 1.0 if self.growth is None else self.growth)
 
     @property
     def loads(self) -> bool:
         """Whether samples count differently from when the snapshot was collected."""
-        return self.window is not None or self.samples_age is not None
+        return any(one is not None for one in (self.window, self.samples_age, self.statistic, self.growth))
 
     @property
     def limits(self) -> Limits:
@@ -191,7 +197,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         return parsed
     if name == "steps":
         return tuple(_typed(found, name, list, where=f"{where}."))
-    kind = float if name == "samples-age" else int if default is None else type(default)
+    kind = _OPTIONAL.get(name, int) if default is None else type(default)
     if kind is float and type(value) is int:
         return float(value)
     return _typed(found, name, kind, where=f"{where}.")

@@ -5,16 +5,16 @@
   dead, and reported: a partition must not vanish from the plan because a broker is unknown.
 * replica_log: no negative size, a known partition and a broker that holds it, each log once, none that is ten times as
   large as other logs of the partition. Future replicas are kept aside.
-* samples: no negative rates, known names, none older than the newest by more than `age_max_s`.
+* samples: no negative rates, known names, none older than the snapshot by more than `age_max_s`, none from the future.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
 
-import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,49 +34,23 @@ from ..tables.declared import (
     STATES,
 )
 from ..tables.rejects import Rejects
-from ..tables.schema import Table
 from .arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes
+from .sample_times import AGE_MAX_S, Survey
+from .samples import Places, refuse
+from .sieve import Sieve, count_rest
 
-AGE_MAX_S: Final = 86_400
 DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"  # `check` finds stored rows by this text
 _OUTLIER_FACTOR: Final = 10
 _OUTLIER_BYTES_MIN: Final = 1 << 30  # smaller logs do not affect a plan
 _OUTLIER_LOGS_MIN: Final = 3  # with two it is not known which one is wrong
 
 
-@attrs.define
-class _Sieve:
-    """The remaining rows of one table, and the reasons of the removed ones; the first failed check counts."""
-
-    table: Table
-    rows: Arrow
-    rejects: Rejects
-    reason: Any = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.rows = conform(self.table, self.rows, self.table.name)
-        self.reason = np.full(self.rows.num_rows, "", dtype=object)
-
-    def column(self, name: str) -> Any:
-        return self.rows.column(name)
-
-    def refuse(self, where: Any, reason: str) -> None:
-        self.reason[where & (self.reason == "")] = reason
-
-    def result(self) -> Arrow:
-        """The rows without a reason; the others are rejected."""
-        good = np.asarray(self.reason == "", np.bool_)
-        if good.all():
-            return self.rows
-        places = np.nonzero(~good)[0]
-        for place, row in zip(places.tolist(), self.rows.take(places).to_pylist(), strict=True):
-            self.rejects.add(f"table {self.table.name}", place + 1, row, str(self.reason[place]))
-        return self.rows.filter(pa.array(good))
-
-
-def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Raises BadInput if a
-    column is missing or of another type."""
+def validate(
+    tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S, taken_at: datetime | None = None
+) -> dict[str, Arrow]:
+    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too, of samples the first
+    of each reason and the number of the others. `age_max_s`, `taken_at`: as in `samples`. Raises BadInput if a column
+    is missing or of another type."""
     rejects = Rejects()
     before = tables.get("rejected_rows")
     broker = _brokers(tables["broker"], rejects)
@@ -84,21 +58,24 @@ def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> di
     broker = _with_unlisted(broker, partition, rejects)
     found = {"broker": broker, "partition": partition}
     if "broker_default" in tables:
-        found["broker_default"] = _capacities(_Sieve(BROKER_DEFAULT, tables["broker_default"], rejects)).result()
+        found["broker_default"] = _capacities(Sieve(BROKER_DEFAULT, tables["broker_default"], rejects)).result()
     if "replica_log" in tables:
         found["replica_log"] = _logs(tables["replica_log"], broker, partition, rejects)
-    for table, check in ((REPLICA_SAMPLE, _replica_samples), (BROKER_SAMPLE, _broker_samples)):
+    places = Places.of(broker, partition)
+    for table in (REPLICA_SAMPLE, BROKER_SAMPLE):
         if table.name in tables:
-            sieve = _Sieve(table, tables[table.name], rejects)
-            _old(sieve, age_max_s)
-            found[table.name] = _samples(sieve, broker, partition, check)
+            counts = Counter[str]()
+            sieve = Sieve(table, tables[table.name], rejects, counts=counts)
+            refuse(sieve, Survey.of([sieve.rows]).span(age_max_s, taken_at), places)
+            found[table.name] = in_order(table, sieve.result())
+            count_rest(table, rejects, counts)
     said = [] if before is None else [conform(REJECTED_ROWS, before, "rejected_rows")]
     found["rejected_rows"] = pa.concat_tables([*said, rejects.table()])
     return found
 
 
 def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
-    sieve = _Sieve(BROKER, rows, rejects)
+    sieve = Sieve(BROKER, rows, rejects)
     ids = numbers(sieve.column("broker_id"))
     sieve.refuse(ids < 0, "the broker id is negative")
     sieve.refuse(_again(ids), "the broker occurs twice")
@@ -107,14 +84,13 @@ def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
     return in_order(BROKER, _capacities(sieve).result())
 
 
-def _capacities(sieve: _Sieve) -> _Sieve:
-    for name in BROKER_DEFAULT.names:
-        sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
+def _capacities(sieve: Sieve) -> Sieve:
+    sieve.refuse_negative(*BROKER_DEFAULT.names)
     return sieve
 
 
 def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
-    sieve = _Sieve(PARTITION, rows, rejects)
+    sieve = Sieve(PARTITION, rows, rejects)
     topics = sorted_topics(sieve.rows)
     topic, number = topic_codes(sieve.column("topic"), topics), numbers(sieve.column("partition"))
     named = np.array([is_topic(name) for name in topics.to_pylist()] or [False])
@@ -131,7 +107,7 @@ def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
         in_row = np.sort(table, axis=1)
         twice = ((in_row[:, 1:] == in_row[:, :-1]) & (in_row[:, 1:] != NOBODY)).any(axis=1)
         sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker occurs twice among {name}")
-    sieve.refuse(_negative(sieve.column("write_bps")), "write_bps is negative or not a number")
+    sieve.refuse_negative("write_bps")
     return in_order(PARTITION, sieve.result())
 
 
@@ -149,7 +125,7 @@ def _with_unlisted(broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
 
 
 def _logs(rows: Arrow, broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
-    sieve = _Sieve(REPLICA_LOG, rows, rejects)
+    sieve = Sieve(REPLICA_LOG, rows, rejects)
     keys, at = _partition_of(sieve, partition)
     size, ids = numbers(sieve.column("size_bytes")), numbers(sieve.column("broker_id"), NOBODY)
     named = known(sieve.column("broker_id"))
@@ -186,42 +162,7 @@ def _outliers(at: Ints, size: Ints, counted: Bools) -> Bools:
     return found
 
 
-_Check = Callable[[_Sieve, Arrow, Arrow], None]
-
-
-def _old(sieve: _Sieve, age_max_s: float) -> None:
-    if sieve.rows.num_rows:
-        newest = pc.max(sieve.column("ts")).as_py()
-        old = pc.less(sieve.column("ts"), pa.scalar(newest - timedelta(seconds=age_max_s), sieve.column("ts").type))
-        reason = f"the sample is more than {age_max_s:g} s older than the newest"
-        sieve.refuse(np.asarray(old.to_numpy(), np.bool_), reason)
-
-
-def _samples(sieve: _Sieve, broker: Arrow, partition: Arrow, check: _Check) -> Arrow:
-    for name, kind, _ in sieve.table.columns:
-        if kind == "double" or name == "disk_free_bytes":
-            sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
-    ids = numbers(sieve.column("broker_id"), NOBODY)
-    unknown = indexed(ids, numbers(broker.column("broker_id"))) == NOBODY
-    sieve.refuse(known(sieve.column("broker_id")) & unknown, "the broker is unknown")
-    check(sieve, broker, partition)
-    return in_order(sieve.table, sieve.result())
-
-
-def _replica_samples(sieve: _Sieve, _: Arrow, partition: Arrow) -> None:
-    whole_topic = ~known(sieve.column("partition"))
-    _, at = _partition_of(sieve, partition)
-    topics = sorted_topics(partition)
-    sieve.refuse(topic_codes(sieve.column("topic"), topics) == NOBODY, "the topic is unknown")
-    sieve.refuse(~whole_topic & (at == NOBODY), "the partition is unknown")
-    sieve.refuse(whole_topic & ~known(sieve.column("broker_id")), "the row has neither a partition nor a broker")
-
-
-def _broker_samples(_sieve: _Sieve, _broker: Arrow, _partition: Arrow) -> None:
-    """No checks besides those of all samples."""
-
-
-def _partition_of(sieve: _Sieve, partition: Arrow) -> tuple[Ints, Ints]:
+def _partition_of(sieve: Sieve, partition: Arrow) -> tuple[Ints, Ints]:
     """For each row its key, and the index of its partition, NOBODY if it is absent."""
     topics = sorted_topics(partition)
     there = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("partition")))
@@ -246,9 +187,3 @@ def _again(keys: Ints) -> Bools:
     again = np.zeros(len(keys), np.bool_)
     again[order[1:]] = keys[order][1:] == keys[order][:-1]
     return again
-
-
-def _negative(column: Any) -> Bools:
-    """Where a number is below 0, infinite or NaN; null is neither."""
-    values = np.asarray(pc.fill_null(column, 0).to_numpy())
-    return np.asarray((values < 0) | ~np.isfinite(values), np.bool_)

@@ -9,7 +9,7 @@ Rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -90,6 +90,17 @@ class Place:
         except FileNotFoundError:
             raise self.missing(table, part) from None
         return conform(table, found, self.root.where(self._file(table, part)))
+
+    def batches(self, table: Table) -> Iterator[Arrow]:
+        """The rows of all files of the table, a part of them at a time, always in the same order; none if there is no
+        file. Raises BadInput if a file cannot be read, or holds another table."""
+        if self.root.in_spark:  # then its rows are in memory already
+            yield from [self.read(table)] if self.has(table) else []
+            return
+        for part in self.parts(table):
+            file = self._file(table, part)
+            for rows in self.root.batches(file, table.names):
+                yield conform(table, rows, self.root.where(file))
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
         """The error for a missing file; for a missing plan with the names of those that exist."""

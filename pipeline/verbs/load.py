@@ -4,18 +4,34 @@ brokers."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from ...controller.model.plural import counted
 from ..amounts import amount
 from ..cautions import of_capacities
-from ..stages.load import WINDOW_S, averaged, load
-from ..stages.validate import AGE_MAX_S, validate
+from ..stages.load import averaged, load
+from ..stages.sample_times import AGE_MAX_S
+from ..stages.samples import WINDOW_S, Places, in_batches, reduce
+from ..stages.validate import validate
+from ..stages.windows import MEAN, check_statistic
 from ..tables.arrow import Arrow, empty
-from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_SAMPLE, PARTITION, REJECTED_ROWS, SAMPLES, TABLES
+from ..tables.declared import (
+    BROKER,
+    BROKER_DEFAULT,
+    BROKER_SAMPLE,
+    PARTITION,
+    REJECTED_ROWS,
+    REPLICA_SAMPLE,
+    SAMPLES,
+    TABLES,
+)
 from ..tables.files import Place, Wanted, wanted
+from ..tables.rejects import rejected_counts
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
 
@@ -24,27 +40,34 @@ from .verb import Said, Tables, Told
 class Load:
     """Reads the collected tables, writes them without unusable rows, `rejected_rows`, and the loads. `consistent`:
     whether they come from one instant, if known. `notes`: sentences on how the sources were read. `age_max_s`,
-    `window_s`: of samples, as in the stages `validate` and `load`."""
+    `window_s`, `statistic`, `sampled_at` (when the snapshot was taken): of samples, as in the stage `samples`.
+    `growth`: a factor of all rates. The samples of replicas are read in batches and left as they are."""
 
     dry_run: bool = False
     consistent: bool | None = None
     notes: tuple[str, ...] = ()
     age_max_s: float = AGE_MAX_S
     window_s: int = WINDOW_S
+    statistic: str = MEAN
+    growth: float = 1.0
+    sampled_at: datetime | None = None
 
     title: ClassVar[str] = "loading"
     wanted: ClassVar[Sequence[Wanted]] = (
         *wanted(BROKER, PARTITION),
         *wanted(BROKER_DEFAULT, *SAMPLES, REJECTED_ROWS, optional=True),
     )
+    looked_at: ClassVar[Sequence[Wanted]] = (Wanted(REPLICA_SAMPLE, optional=True),)
+
+    def __attrs_post_init__(self) -> None:
+        check_statistic(self.statistic, self.growth)
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if rows are rejected."""
-        found = validate(given, age_max_s=self.age_max_s)
-        found |= load(found, window_s=self.window_s)
+        found = self._found(place, given)
         if not self.dry_run:
             _write(place, found)
-        reasons = reason_counts(found["rejected_rows"].column("reason").to_pylist())
+        reasons = reason_counts(rejected_counts(found["rejected_rows"]))
         said = {
             **place.named,
             "brokers": found["broker"].num_rows,
@@ -59,6 +82,24 @@ class Load:
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
+
+    def _found(self, place: Place, given: Tables) -> Tables:
+        """All tables. Samples that are given were collected now, and are written as they are."""
+        collected = {name: given[name] for name in given.keys() & {REPLICA_SAMPLE.name}}
+        others = {name: given[name] for name in given.keys() - collected.keys()}
+        found = validate(others, age_max_s=self.age_max_s, taken_at=self.sampled_at)
+        measured = reduce(
+            in_batches(given[REPLICA_SAMPLE.name]) if collected else place.batches,
+            Places.of(found["broker"], found["partition"]),
+            window_s=self.window_s,
+            statistic=self.statistic,
+            age_max_s=self.age_max_s,
+            taken_at=self.sampled_at,
+        )
+        earlier = found["rejected_rows"]
+        earlier = earlier.filter(pc.not_equal(earlier.column("source"), f"table {REPLICA_SAMPLE.name}"))
+        rejected = pa.concat_tables([earlier, measured.rejects.table()])
+        return {**found, **load(found, growth=self.growth, measured=measured), **collected, "rejected_rows": rejected}
 
 
 def _write(place: Place, found: Tables) -> None:

@@ -22,9 +22,10 @@ from ..errors import NothingAsked
 from ..policy import Fleet, Policy
 from ..stages.arrays import Limits, to_cluster
 from ..stages.export import MANIFEST
-from ..stages.load import WINDOW_S
+from ..stages.sample_times import AGE_MAX_S
+from ..stages.samples import WINDOW_S
 from ..stages.snapshots import digest
-from ..stages.validate import AGE_MAX_S
+from ..stages.windows import MEAN
 from ..tables.arrow import Arrow, from_rows
 from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
@@ -53,6 +54,10 @@ class Run:
     def wanted(self) -> Sequence[Wanted]:
         loaded = _SNAPSHOT + wanted(*SAMPLES, optional=True) if self.fleet.loads else _SNAPSHOT
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
+
+    @property
+    def looked_at(self) -> Sequence[Wanted]:
+        return Load.looked_at if self.fleet.loads else ()
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
@@ -115,8 +120,12 @@ class Run:
 
 
 def _load(policy: Policy) -> Load:
-    age_s = AGE_MAX_S if policy.samples_age is None else policy.samples_age
-    return Load(age_max_s=age_s, window_s=WINDOW_S if policy.window is None else policy.window)
+    return Load(
+        age_max_s=AGE_MAX_S if policy.samples_age is None else policy.samples_age,
+        window_s=WINDOW_S if policy.window is None else policy.window,
+        statistic=MEAN if policy.statistic is None else policy.statistic,
+        growth=1.0 if policy.growth is None else policy.growth,
+    )
 
 
 def _run(verb: Verb, place: Place, told: Told) -> Said:

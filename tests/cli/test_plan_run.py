@@ -140,6 +140,9 @@ def test_a_policy_says_in_which_windows_samples_count(policy: Path) -> None:
     assert rate_of_first(policy, "full") == 1500.0, "a dry run writes nothing"
     said(policy)
     assert rate_of_first(policy, "full") == 1750.0
+    policy.write_text(POLICY + '[cluster.full]\nsamples-age = 200_000\nstatistic = "max"\ngrowth = 1.5\n')
+    said(policy)
+    assert rate_of_first(policy, "full") == 3000.0
 
 
 def rate_of_first(policy: Path, cluster: str) -> float | None:
@@ -252,6 +255,8 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
         ("{}[cluster.full]\nper-broker = 0", ":3", "cluster.full: "),
         ("{}[default]\nwindow = 0", ":4", "default: window: expected at least 1 second, got 0"),
         ("{}[default]\nsamples-age = -1", ":4", "default: samples-age: expected seconds, at least 0, got -1"),
+        ("{}[default]\ngrowth = 0.0", ":4", "default: growth: expected a number above 0, got 0.0"),
+        ('{}[default]\nstatistic = "p99"', ":4", "default: statistic: expected one of mean, p95, max, got 'p99'"),
         ("{}[default]\nsamples-age = inf", ":4", "default: samples-age: expected seconds"),
         ("{}[default]\nskip = true\n[cluster.full]\nskip = 'yes'", ":6",
          "cluster.full.skip: expected true or false, got 'yes'"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,10 @@ from ....pipeline.policy import Fleet, read_policy
 from ....pipeline.policy_places import at
 from ....pipeline.report.fleet import fleet_page
 from ....pipeline.stages.arrays import Limits
-from ....pipeline.stages.load import WINDOW_S
-from ....pipeline.stages.validate import AGE_MAX_S
+from ....pipeline.stages.sample_times import AGE_MAX_S
+from ....pipeline.stages.samples import WINDOW_S
 from ....pipeline.stages.waves import WaveSettings
+from ....pipeline.stages.windows import MEAN, STATISTICS
 from ....pipeline.tables.declared import PLAN
 from ....pipeline.tables.files import Place, check_name
 from ....pipeline.verbs.check import Check
@@ -26,10 +28,12 @@ from ....pipeline.verbs.run import Run
 from ....pipeline.verbs.waves import Waves
 from ....pipeline.written import written_as
 from ..engines import Engine
-from ..options import Amount, Whole, command, option
+from ..options import Amount, Moment, Whole, command, option
 from ..printing import folder_problem
 from .options import Common, alone, engined, failing, output_options, replayed
 from .running import finish, told_of
+
+_GROWTH: Final = click.FloatRange(min=0, min_open=True)
 
 
 @command("compute-load", example="kedge plan compute-load tables --samples-age 3600")
@@ -41,14 +45,23 @@ from .running import finish, told_of
     help="Seconds that a sample may be older than the newest.",
 )
 @option(
+    "--taken-at",
+    metavar="TIME",
+    type=Moment(),
+    none="judged by the samples",
+    help="When the snapshot was taken; later samples are rejected.",
+)
+@option(
     "--window",
     metavar="SECONDS",
     type=click.IntRange(min=1),
     default=WINDOW_S,
     help="Seconds of a window; a rate is the mean over windows.",
 )
+@option("--statistic", type=click.Choice(STATISTICS), default=MEAN, help="Statistic over windows that a rate is.")
+@option("--growth", metavar="FACTOR", type=_GROWTH, default=1.0, help="Factor of all rates, for growth to come.")
 @replayed
-def compute_load(common: Common, *, samples_age: float, window: int) -> None:
+def compute_load(common: Common, *, samples_age: float, taken_at: int | None, window: int, **more: Any) -> None:
     """Validate collected tables, and compute the load of each replica.
 
     `kedge plan collect` does this already; use it after other options or changed tables. Rows that cannot be used are
@@ -57,7 +70,9 @@ def compute_load(common: Common, *, samples_age: float, window: int) -> None:
     Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
     """
     with failing():
-        results, failed = told_of(common, Load(common.dry_run, age_max_s=samples_age, window_s=window))
+        moment = None if taken_at is None else datetime.fromtimestamp(taken_at / 1000, UTC)
+        verb = Load(common.dry_run, age_max_s=samples_age, sampled_at=moment, window_s=window, **more)
+        results, failed = told_of(common, verb)
     finish(common, results, failed=failed)
 
 
