@@ -147,7 +147,7 @@ RUN: Final = Table(
 )
 
 SNAPSHOT: Final = (BROKER, PARTITION, REPLICA_LOAD)
-SAMPLES: Final = (REPLICA_LOG, BROKER_SAMPLE)  # and those of replicas, which are read in batches
+SAMPLES: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE)
 OF_PLAN: Final = (
     PLAN,
     PLAN_MOVE,

@@ -35,6 +35,8 @@ from ..tables.rejects import rejected_counts
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
 
+READ_WHOLE: Final = tuple(table for table in SAMPLES if table is not REPLICA_SAMPLE)
+
 
 @attrs.frozen
 class Load:
@@ -55,7 +57,7 @@ class Load:
     title: ClassVar[str] = "loading"
     wanted: ClassVar[Sequence[Wanted]] = (
         *wanted(BROKER, PARTITION),
-        *wanted(BROKER_DEFAULT, *SAMPLES, REJECTED_ROWS, optional=True),
+        *wanted(BROKER_DEFAULT, *READ_WHOLE, REJECTED_ROWS, optional=True),
     )
     looked_at: ClassVar[Sequence[Wanted]] = (Wanted(REPLICA_SAMPLE, optional=True),)
 

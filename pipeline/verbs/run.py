@@ -27,12 +27,12 @@ from ..stages.samples import WINDOW_S
 from ..stages.snapshots import digest
 from ..stages.windows import MEAN
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
+from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
 from .check import Check
 from .export import Export
 from .kept import Kept
-from .load import Load
+from .load import READ_WHOLE, Load
 from .plan import Plan
 from .verb import Said, Tables, Told, Verb
 from .waves import Waves
@@ -52,7 +52,7 @@ class Run:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        loaded = _SNAPSHOT + wanted(*SAMPLES, optional=True) if self.fleet.loads else _SNAPSHOT
+        loaded = _SNAPSHOT + wanted(*READ_WHOLE, optional=True) if self.fleet.loads else _SNAPSHOT
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
 
     @property

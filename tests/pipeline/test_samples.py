@@ -31,8 +31,10 @@ DAY_S = 86_400.0
 Row = tuple[Any, ...]
 
 
-def sample(at: datetime, broker_id: int | None = 1, number: int | None = 0, bps: float | None = 1.0) -> Row:
-    return (at, broker_id, "t", number, bps, None, None, False)
+def sample(
+    at: datetime, broker_id: int | None = 1, number: int | None = 0, bps: float = 1.0, read_bps: float | None = None
+) -> Row:
+    return (at, broker_id, "t", number, bps, read_bps, None, False)
 
 
 def every(seconds: int, count: int, broker_id: int | None = 1, end: datetime = NOW) -> list[Row]:
@@ -252,10 +254,11 @@ def test_an_unknown_statistic_or_growth_is_a_clear_error(options: dict[str, Any]
 
 def test_growth_is_a_factor_of_every_rate() -> None:
     """Whether measured, split or estimated."""
-    rows = [sample(NOW, 1, 0, 8.0), sample(NOW, 2, None, 4.0)]
+    rows = [sample(NOW, 1, 0, 8.0, 2.0), sample(NOW, 2, None, 4.0)]
     given = {**CLUSTER, "replica_sample": from_rows(REPLICA_SAMPLE, rows)}
     parts = [partition("t", p, [1 + p], retention_ms=1000) for p in range(3)]
     given |= {name: table for name, table in tables([], parts, [(3, "t", 2, 6)]).items() if table.num_rows}
     found = load(validate(given), growth=1.5)
     assert found["replica_load"]["write_bps"].to_pylist() == [12.0, 6.0, 9.0]
+    assert found["replica_load"]["read_bps"].to_pylist() == [3.0, None, None]
     assert found["broker_load"]["in_bps"].to_pylist() == [12.0, 6.0, 9.0]

@@ -49,17 +49,17 @@ _GROWTH: Final = click.FloatRange(min=0, min_open=True)
     metavar="TIME",
     type=Moment(),
     none="judged by the samples",
-    help="When the snapshot was taken; later samples are rejected.",
+    help="When the snapshot was taken, such as 2026-11-28T06:00:00Z.",
 )
 @option(
     "--window",
     metavar="SECONDS",
     type=click.IntRange(min=1),
     default=WINDOW_S,
-    help="Seconds of a window; a rate is the mean over windows.",
+    help="Seconds of a window, whose samples are averaged.",
 )
-@option("--statistic", type=click.Choice(STATISTICS), default=MEAN, help="Statistic over windows that a rate is.")
-@option("--growth", metavar="FACTOR", type=_GROWTH, default=1.0, help="Factor of all rates, for growth to come.")
+@option("--statistic", type=click.Choice(STATISTICS), default=MEAN, help="Statistic of the windows that is the rate.")
+@option("--growth", metavar="FACTOR", type=_GROWTH, default=1.0, help="Factor by which all rates are multiplied.")
 @replayed
 def compute_load(common: Common, *, samples_age: float, taken_at: int | None, window: int, **more: Any) -> None:
     """Validate collected tables, and compute the load of each replica.
