@@ -12,21 +12,21 @@ from .arrow import Arrow
 from .declared import (
     BROKER,
     BROKER_DEFAULT,
-    LOG_DIR,
+    MEASURES,
     OF_PLAN,
     OF_WAVES,
     PARTITION,
     PARTITION_VALID,
     PLAN,
     REDUCTION,
-    SAMPLES,
+    REPLICA_SAMPLE,
     TABLES,
     VALID,
 )
 from .files import Place
 from .schema import Table
 
-COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, LOG_DIR, *SAMPLES)
+COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *MEASURES, REPLICA_SAMPLE)
 COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
 _ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
 """Tables that say that something exists are written after what they stand for."""

@@ -22,11 +22,10 @@ from ..errors import NothingAsked
 from ..policy import Fleet, Policy
 from ..stages.arrays import Limits, to_cluster
 from ..stages.export import MANIFEST
-from ..stages.load import WINDOW_S
 from ..stages.snapshots import digest
-from ..stages.validate import AGE_MAX_S
+from ..stages.usable import LoadSettings
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
+from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, MEASURES, REJECTED_ROWS, RUN, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
 from .check import Check, violations
 from .export import Export
@@ -51,8 +50,12 @@ class Run:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        loaded = _SNAPSHOT + wanted(*SAMPLES, optional=True) if self.fleet.loads else _SNAPSHOT
+        loaded = _SNAPSHOT + wanted(*MEASURES, optional=True) if self.fleet.loads else _SNAPSHOT
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
+
+    def reduces(self, cluster: str) -> LoadSettings | None:
+        """As `Load.reduces`."""
+        return self.fleet.of(cluster).loads
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
@@ -60,8 +63,8 @@ class Run:
         if policy.skip:
             return _said({**place.named, "skipped": True, "unchanged": False}, 0)
         kept, last = Kept.over(place), given.get("run")
-        if policy.loads:
-            _load(policy).run(kept, given, told)
+        if policy.loads is not None:
+            Load(settings=policy.loads).run(kept, given, told)
             given = read_all(kept, _SNAPSHOT)
         digests = (policy.sha256, _digest(given))
         done = None if self.again else self._done(place, last, digests)
@@ -112,11 +115,6 @@ class Run:
                 row["notes"] = [*row["notes"], *planned.row["notes"], *cut.row["notes"]]
                 return row, max(checked.code, planned.code, cut.code), step
         return {**row, "step": None, "plan": None}, checked.code, None
-
-
-def _load(policy: Policy) -> Load:
-    age_s = AGE_MAX_S if policy.samples_age is None else policy.samples_age
-    return Load(age_max_s=age_s, window_s=WINDOW_S if policy.window is None else policy.window)
 
 
 def _planning(policy: Policy, step: str) -> Plan:
