@@ -21,6 +21,7 @@ from kedge.pipeline.tables.files import Place
 
 # brokers, topics: 10,000, 90,000, 360,000 and 1,305,000 replicas
 SIZES = ((30, 111), (30, 1_000), (90, 4_000), (270, 14_500))
+_BY = ("network-in", "bytes,network-in,network-out,leaders")
 _KERNEL = """
 import gc, json, resource, sys
 from pathlib import Path
@@ -49,16 +50,18 @@ def run() -> None:
         tenth = brokers // 10
         first = ",".join(str(FIRST_BROKER + i) for i in range(tenth))
         last = ",".join(str(FIRST_BROKER + brokers - 1 - i) for i in range(tenth))
-        _measure(brokers, topics, 0, {"drain": ["--brokers", first], "rebalance": [], "balance-leaders": []})
-        _measure(brokers, topics, tenth, {"fill-brokers": ["--new-brokers", last]})
+        by = [("rebalance", ["--by", names]) for names in _BY]
+        whole = [("drain", ["--brokers", first]), ("rebalance", []), *by, ("balance-leaders", [])]
+        _measure(brokers, topics, 0, whole)
+        _measure(brokers, topics, tenth, [("fill-brokers", ["--new-brokers", last])])
 
 
-def _measure(brokers: int, topics: int, empty: int, kinds: dict[str, list[str]]) -> None:
+def _measure(brokers: int, topics: int, empty: int, kinds: list[tuple[str, list[str]]]) -> None:
     with TemporaryDirectory() as folder:
         place = Place(Path(folder), "c", "s")
         for name, table in generate(brokers=brokers, topics=topics, partitions=30, empty_brokers=empty).items():
             place.write(TABLES[name], table)
-        for kind, options in kinds.items():
+        for kind, options in kinds:
             _one(folder, kind, options, topics * 90)
 
 
@@ -84,14 +87,17 @@ def _one(folder: str, kind: str, options: list[str], replicas: int) -> None:
         "bytes_to_bound": round(row["bytes_copied"] / max(row["bytes_bound"], 1), 4),
         "bytes_max_mean": row["size_max_mean_after"],
         "leaders_max_mean": row["leaders_max_mean_after"],
+        "network_in_max_mean": row["network_in_max_mean_after"],
+        "network_out_max_mean": row["network_out_max_mean_after"],
         "partitions_changed": row["partitions_changed"],
         "cpu_seconds": round(_cpu_of_children() - before, 3),
         "plan_json_bytes": Path(out).stat().st_size,
     }
-    figure(f"plan {kind}, Parquet to plan.json, whole process", replicas, watch.seconds, store="none", **worth)
+    what = " ".join(("plan", kind, *options)) if "--by" in options else f"plan {kind}"
+    figure(f"{what}, Parquet to plan.json, whole process", replicas, watch.seconds, store="none", **worth)
     inside = _inside(folder, kind, options)
     special = {"peak_rss_bytes": int(inside["rss"]), "cpu_seconds": round(inside["cpu"], 3)}
-    figure(f"plan {kind}, tables to tables", replicas, inside["seconds"], store="none", **special)
+    figure(f"{what}, tables to tables", replicas, inside["seconds"], store="none", **special)
 
 
 def _cpu_of_children() -> float:
@@ -106,7 +112,7 @@ def _inside(folder: str, kind: str, options: list[str]) -> dict[str, float]:
     asked = {
         "drain": f"Drain(({','.join(ids)},))",
         "fill-brokers": f"Add(({','.join(f'({broker}, None)' for broker in ids)},))",
-        "rebalance": "Rebalance()",
+        "rebalance": f"Rebalance(by={tuple(ids) or ('bytes',)})",
         "balance-leaders": "Leaders()",
     }[kind]
     done = subprocess.run(  # noqa: S603 - our own program

@@ -97,6 +97,13 @@ def of_disks(brokers: Sequence[Mapping[str, Any]], log_dirs: Sequence[Mapping[st
     return []
 
 
+def of_unknown_disks(brokers: Sequence[Mapping[str, Any]], *, networks: bool) -> list[str]:
+    """Sentences for a count of brokers: those whose disk is unknown, and whether no network is known."""
+    unknown = [row["broker_id"] for row in brokers if row["state"] != "dead" and row["disk_capacity_bytes"] is None]
+    found = [f"the disk capacity of {_brokers(unknown)} is not known: it counts as full"] if unknown else []
+    return found if networks else [*found, "the network capacity of no broker is known: brokers are counted by disks"]
+
+
 def _unequal_disks(
     said: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], loads: Sequence[Mapping[str, Any]]
 ) -> list[str]:

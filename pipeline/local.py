@@ -1,6 +1,6 @@
 """The pipeline on Arrow tables, in this process: `from kedge.pipeline import local`.
 
-    raw = local.read("tables", cluster="east")
+    raw = local.collect(bootstrap_servers="one:9092")  # or local.read("tables", cluster="east")
     silver = local.compute_load(local.validate(raw))
     moves = local.waves(local.drain(silver, brokers=[3]))
     local.write(moves, "tables", cluster="east", snapshot="2026-11-28")
@@ -14,6 +14,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
+from .functions.collecting import collect
+from .functions.journals import audit, progress
 from .functions.planning import (
     Frames,
     balance_disks,
@@ -31,18 +35,22 @@ from .functions.planning import (
     validate,
     waves,
 )
+from .journal.arrow import EVENT_SCHEMA, batches
+from .journal.files import journals, read_whole
 from .stages.export import export as export_files
 from .stages.snapshots import check_same
 from .tables.arrow import Arrow
-from .tables.declared import PARTITION
+from .tables.declared import PARTITION, PARTITION_VALID
 from .tables.files import Place, find_place
-from .tables.whole import COLLECTED_NAMES, read_tables, write_tables
+from .tables.whole import names_for, read_tables, write_tables
 from .verbs.page import page_of
 
 __all__ = [
+    "audit",
     "balance_disks",
     "balance_leaders",
     "check",
+    "collect",
     "compute_load",
     "demote",
     "drain",
@@ -50,7 +58,9 @@ __all__ = [
     "fill_brokers",
     "fix_racks",
     "plan",
+    "progress",
     "read",
+    "read_journal",
     "rebalance",
     "reduce_partitions",
     "set_replication_factor",
@@ -62,17 +72,25 @@ __all__ = [
 
 def read(
     root: str | Path,
-    names: Iterable[str] = COLLECTED_NAMES,
+    names: Iterable[str] | None = None,
     *,
     cluster: str | None = None,
     snapshot: str | None = None,
     plan: str | None = None,
 ) -> dict[str, Arrow]:
-    """The tables of a snapshot, by default what was collected of the only cluster's newest one. `root`: a folder, or a
-    location such as s3://bucket/tables. `plan`: whose tables are read, if `names` has some of plans. A name such as
-    broker_valid gives validated rows, as `broker`. Raises NotFound if there is no snapshot, BadInput if a table cannot
-    be read."""
-    return read_tables(find_place(str(root), PARTITION, cluster, snapshot), names, plan)
+    """The tables of a snapshot, of the only cluster's newest one by default. `root`: a folder, or a location such as
+    s3://bucket/tables. `names`: by default what was collected; with the name of a `plan` what `export` needs of it. A
+    name such as broker_valid gives validated rows, as `broker`. Raises NotFound if there is no snapshot, BadInput if a
+    table cannot be read."""
+    place = find_place(str(root), PARTITION if plan is None else PARTITION_VALID, cluster, snapshot)
+    return read_tables(place, names_for(plan) if names is None else names, plan)
+
+
+def read_journal(paths: Iterable[str | Path]) -> Arrow:
+    """The table `journal_event` of all lines in `paths`: files of journals, folders of them, and folders cluster=ID.
+    Raises NoJournal if there is nothing to read, OSError if a file cannot be read."""
+    files = (file for some in journals(paths).values() for file in some)
+    return pa.Table.from_batches((batch for file in files for batch in batches(read_whole(file))), EVENT_SCHEMA)
 
 
 def write(tables: Frames, root: str | Path, *, cluster: str, snapshot: str) -> None:

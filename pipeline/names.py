@@ -23,6 +23,7 @@ from .stages.requests import (
     SetFactor,
     Undo,
 )
+from .stages.sizing import sizing
 from .stages.waves import WaveSettings
 from .tables.declared import TABLES
 from .tables.journal import JOURNAL_EVENT
@@ -54,5 +55,6 @@ __all__ = [
     "generate",
     "journal_files",
     "journals",
+    "sizing",
     "verify",
 ]

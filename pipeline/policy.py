@@ -54,7 +54,7 @@ _KINDS: Final = {
 }
 
 
-@attrs.frozen
+@attrs.frozen(kw_only=True)
 class Policy(Choice):
     """The policy of one cluster, with the choice of each of its plans. `steps`: the possible plans; the first that
     changes something is made. `sha256`: of all values. `window` and `samples_age` (seconds), `statistic`, `growth`: as

@@ -2,8 +2,9 @@
 
 Rules
 * A module runs on one worker, since its fixtures are made once a module (`--dist loadscope`).
-* The tests of a scope of SHARED start JVMs for a whole session, so one worker runs all of them. Kafka's clients and
-  brokers are one scope: two clusters of Kafka at once leave no processor for the tests beside them.
+* The tests of a scope of SHARED start JVMs for a whole session, so one worker runs all of them, except those of ALONE,
+  whose JVMs belong to one test. Kafka's clients and brokers are one scope: two clusters of Kafka at once leave no
+  processor for the tests beside them.
 * These scopes begin first, then modules with slow tests: otherwise one worker ends minutes after the others.
 """
 
@@ -19,6 +20,7 @@ SHARED: Final = {
     "spark": ("tests/pipeline_spark/", *(f"tests/pipeline_journal/test_{name}.py" for name in JOURNAL_ON_SPARK)),
     "kafka": ("tests/kafka_brokers/", "tests/kafka/", "tests/clients/"),
 }
+ALONE: Final = tuple(f"tests/pipeline_spark/test_{name}.py" for name in ("job", "lakes"))
 
 
 class Scheduling(LoadScopeScheduling):
@@ -29,6 +31,8 @@ class Scheduling(LoadScopeScheduling):
 
 
 def _shared(nodeid: str) -> str:
+    if nodeid.startswith(ALONE):
+        return ""
     return next((scope for scope, places in SHARED.items() if nodeid.startswith(places)), "")
 
 

@@ -103,6 +103,7 @@ PLAN: Final = Group(
             "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
             "compute-load": ("stages", "Validate collected tables, and compute the load of each replica."),
             "validate": ("stages", "Check a snapshot: racks, replication factors, dead brokers."),
+            "size": ("size", "Count the brokers that each rack needs."),
             "drain": ("making", "Plan to move every replica away from some brokers."),
             "fill-brokers": ("making", "Plan to move bytes to new brokers."),
             "rebalance": ("making", "Plan to balance bytes, networks or counts over all brokers."),

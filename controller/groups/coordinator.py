@@ -186,6 +186,7 @@ class Coordinator:
         return min(due_ms, default=None)
 
     def listed(self) -> list[Listed]:
+        """Every group."""
         return [Listed(group.group_id, group.protocol_type or "", group.state) for group in self.groups.values()]
 
     # --- inside

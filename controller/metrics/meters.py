@@ -38,6 +38,7 @@ class Meter:
             self._window.record(n_bytes, _ms(now_s))
 
     def value(self, now_s: float) -> MeterValue:
+        """The present value."""
         with self._lock:
             return MeterValue(self._count, self._window.rate(_ms(now_s)))
 
@@ -76,6 +77,7 @@ class BrokerMeters:
             meter.record(n_bytes, now_s)
 
     def metrics(self) -> Snapshot:
+        """The present values."""
         now_s, broker = self._clock(), str(self._broker_id)
         samples = [
             Sample(d.REASSIGNMENT_IN, self._reassignment["follower"].value(now_s), broker),

@@ -40,6 +40,7 @@ class ReplicationQuota:
 
     @limit.setter
     def limit(self, limit: int) -> None:
+        """Bytes per second."""
         if not is_rate(limit):
             raise ValueError(f"limit must be 1 to 2^63-1 bytes per second, not {limit!r}")
         self._accrue()
@@ -55,6 +56,7 @@ class ReplicationQuota:
 
     @property
     def is_limited(self) -> bool:
+        """Whether there is a limit."""
         return self._limit != UNLIMITED
 
     def record(self, count: int) -> None:

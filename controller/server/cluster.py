@@ -225,6 +225,7 @@ class LiveCluster:
             return sum(self.copying.flows.bytes(broker, "follower", "reassignment") for broker in self.brokers)
 
     def meters(self) -> list[BrokerMeters]:
+        """The metrics of each broker."""
         return [self.copying.flows.meters(broker) for broker in self.brokers]
 
     # --- failures of brokers

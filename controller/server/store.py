@@ -54,6 +54,7 @@ class LiveServer(ClusterStore):
         return 0 if entry is None else decode_epoch(entry.value)
 
     def client(self) -> Client:
+        """A new client."""
         return super().client() if self._opens is None else StoreClient(self._opens)
 
     def connection(self) -> Connection | StoreClient:

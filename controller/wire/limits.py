@@ -56,4 +56,5 @@ class Limits:
 
     @property
     def queued_bytes_per_client(self) -> int:
+        """Of the frames of one client."""
         return min(self.queued_bytes, max(self.queued_bytes // SHARES, self.request_bytes))

@@ -17,8 +17,8 @@ from operator import attrgetter
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple, TypeAlias
 
-from ...controller.codec.journal import file_name
 from ...controller.model.plural import counted
+from ..journal.files import place_of
 from ..journal.lines import FILE_GONE, Event
 from .conclusion import late
 from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic, restore_trace, values_of
@@ -31,7 +31,6 @@ FILES_MAX: Final = 16
 """How many files of a cluster are remembered. Late lines of an older one are only reported as a gap."""
 
 Said: TypeAlias = Violation | Gap | RejectedRow
-Place: TypeAlias = tuple[bool, int, int, str]
 
 
 class Step(NamedTuple):
@@ -50,12 +49,6 @@ def follow(state: bytes | None, topics: Mapping[str, bytes | None], events: Sequ
     for file, some in groupby(events, attrgetter("file")):
         one.take(file, list(some))
     return Step(one.said(), one.kept(), kept_topics(one.trace, topics))
-
-
-def place_of(file: str) -> Place:
-    """The sort key of files in the order of their journal; files with other names come last."""
-    name = file_name(PurePath(file).name)
-    return (True, 0, 0, file) if name is None else (False, name.controller_epoch, name.n, file)
 
 
 class _Following(OnePass):

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 from ..journal.files import NoJournal, Part, read_part, split, whole_part
 from ..journal.lines import Event
-from .conclusion import conclude
+from .conclusion import Again, LateLines, conclude, in_file
 from .edges import light
 from .fold import Found
 from .order import FileOrder
@@ -55,6 +57,17 @@ def audit(
         one.end(order)
         done += part.end
     return one.result()
+
+
+def audit_of(events: Iterable[Event], takeovers: Iterable[Event]) -> Audit:
+    """The audit of a journal's events in their order, which need not come from files. `takeovers`: the Takeovers among
+    them. Raises NoJournal if none of them is a line of a journal."""
+    one, late = OnePass(), LateLines(takeovers)
+    for file, some in groupby(events, attrgetter("file")):
+        order = one.begin(file)
+        one.feed(order, late.passing(some))
+        one.end(order)
+    return one.result(late.again)
 
 
 def part_of(path: Path) -> Part:
@@ -110,7 +123,7 @@ class OnePass:
         for place in self._order.feed(order, now):
             self._found += [*self.trace.lost(place), *self._throttles.lost(place)]
 
-    def result(self) -> Audit:
-        """The result of all files. Raises NoJournal."""
+    def result(self, again: Again = in_file) -> Audit:
+        """The result of all files. `again`: reads a file once more. Raises NoJournal."""
         ends = [*self.trace.end(), *self._throttles.end(self._order.reached_ms)]
-        return conclude(self._order, self._rest, self._found + ends, len(self.trace.partitions))
+        return conclude(self._order, self._rest, self._found + ends, len(self.trace.partitions), again)

@@ -102,7 +102,7 @@ class FileOrder:
             self._gaps.append(Gap("gap", self.file, now.line, now.epoch, f"lines are missing: {now.lost}"))
         self._seq_max[now.epoch] = max(now.seq, self._seq_max.get(now.epoch, -1))
         if now.event == "Takeover":
-            self._takeovers.setdefault(now.epoch, now.seq)
+            self._takeovers[now.epoch] = min(now.seq, self._takeovers.get(now.epoch, now.seq))
         self._follow(now, reached_ms)
         return self._lost[known:]
 

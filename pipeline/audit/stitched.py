@@ -151,9 +151,14 @@ def suspects(edges: Sequence[Edge]) -> Iterator[tuple[str, int, int]]:
             taken[epoch] = min(seq, taken.get(epoch, seq))
     for edge in edges:
         for epoch, seq in sorted(edge.seq_max.items()):
-            later = [at for other, at in taken.items() if other > epoch]
-            if later and seq >= min(later):
-                yield edge.file, epoch, min(later)
+            bound = taken_over(taken, epoch)
+            if bound is not None and seq >= bound:
+                yield edge.file, epoch, bound
+
+
+def taken_over(taken: Mapping[int, int], epoch: int) -> int | None:
+    """The seq with which a later term took over; None if none did. `taken`: the first seq of each term."""
+    return min((seq for other, seq in taken.items() if other > epoch), default=None)
 
 
 def written_late(file: str, lights: Iterable[Light], epoch: int, bound: int) -> Violation | None:

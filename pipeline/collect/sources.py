@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from ...controller.model import numerals
+from ...stores.reading import read_whole
+from ..errors import BadInput
 from .cruise_control import from_capacities
 from .gathered import Gathered
 from .kafka_kit import from_broker_metrics, from_partition_meta
@@ -49,6 +53,26 @@ KINDS: Final[Mapping[str, Callable[[Source, Gathered, Of], None]]] = {
     ),
 }
 """By the name of the option of `kedge plan collect`."""
+
+
+def sources(files: Mapping[str, Iterable[str | Path]]) -> dict[str, Iterator[Source]]:
+    """The named files of each kind, one after the other; of prometheus a name may be ID=FILE. Raises BadInput for an
+    unknown kind or such a name, OSError if a file cannot be read."""
+    if unknown := sorted(files.keys() - KINDS.keys()):
+        raise BadInput(f"unknown kinds of files {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    return {kind: map(_of_broker if kind == "prometheus" else _source, some) for kind, some in files.items()}
+
+
+def _source(file: str | Path) -> Source:
+    return Source(read_whole(file), str(file))
+
+
+def _of_broker(named: str | Path) -> Source:
+    broker, equals, file = str(named).rpartition("=")
+    broker_id = numerals.whole(broker, 0, numerals.INT_MAX)
+    if equals and broker_id is None:
+        raise BadInput(f"prometheus {str(named)!r:.100}: expected FILE or ID=FILE")
+    return Source(read_whole(file), file, broker_id)
 
 
 def read(given: Mapping[str, Iterable[Source]], into: Gathered, of: Of) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import closing
 from typing import Final
 
 from ...controller.codec import broker as broker_codec
@@ -20,12 +21,13 @@ from ...controller.codec.text import BadValue
 from ...controller.codec.topic import TopicKey
 from ...controller.model import numerals
 from ...controller.model.values import Partition
-from ...stores import Corrupt, MetadataStore, transfer
+from ...stores import Corrupt, MetadataStore, StoreError, open_store, public_url, transfer
 from ...stores.tree import entries_of
 from ..errors import BadInput
 from ..tables.declared import ALIVE
 from .gathered import Gathered
 
+READ_ALL_S: Final = 120.0
 _RETENTION: Final = "retention.ms"
 
 
@@ -34,6 +36,15 @@ def from_store(store: MetadataStore, source: str, into: Gathered, *, timeout_s: 
     snapshot = store.snapshot("/", timeout_s=timeout_s)
     _take(((entry.key, entry.value) for entry in snapshot.entries), source, into)
     return snapshot.consistent
+
+
+def from_url(url: str, into: Gathered, *, timeout_s: float = READ_ALL_S) -> bool:
+    """As `from_store`, of the store that `url` names. Raises BadInput if it cannot be opened or read."""
+    try:
+        with closing(open_store(url, read_only=True)) as store:
+            return from_store(store, public_url(url), into, timeout_s=timeout_s)
+    except (StoreError, ValueError, OSError) as error:  # the last of the file of a memory store
+        raise BadInput(f"{public_url(url)}: cannot be read: {error}") from None
 
 
 def from_tree_file(data: bytes, source: str, into: Gathered) -> None:

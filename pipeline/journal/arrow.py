@@ -1,5 +1,5 @@
-"""Events as Arrow batches of `JOURNAL_EVENT`. A field that a line does not have is null; lines have no null fields, so
-nothing is lost.
+"""Events as Arrow batches of `JOURNAL_EVENT`, and back. A field that a line does not have is null; lines have no null
+fields, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..tables.arrow import arrow_schema, arrow_type
+from ..errors import BadInput
+from ..tables.arrow import arrow_schema, arrow_type, conform
 from ..tables.journal import JOURNAL_EVENT
 from .files import Part, cluster_of, cuts, read_lines
 from .lines import KINDS, Event
@@ -24,6 +26,9 @@ _NAMES: Final = {"controller_epoch": "epoch", "broker_id": "broker"}
 """Columns whose field has another name in a line."""
 
 _OF_EVENT: Final = ("cluster", "file", "line", "hash", "problem", "reason", "raw")
+
+NEEDED: Final = ("controller_epoch", "seq", "row", "ts", "event", "hash")
+"""What every line has that can be read."""
 
 EVENT_SCHEMA: Final = arrow_schema(JOURNAL_EVENT)
 LINE_SCHEMA: Final = pa.schema(
@@ -58,6 +63,40 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
             values = [row.get(field) for row in rows]
         columns.append(pa.array(values, type=arrow_type(kind)))
     return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+def events_of(batch: Any) -> Iterator[Event]:
+    """The events of a batch of rows, which any program may have kept. Raises BadInput for columns of other types, and
+    for a line that has no problem and lacks a field that every line has."""
+    table = conform(JOURNAL_EVENT, pa.Table.from_batches([batch]), JOURNAL_EVENT.name)
+    for name in NEEDED:
+        if pc.any(pc.and_(pc.is_null(table[name]), pc.is_null(table["problem"]))).as_py():
+            raise BadInput(f"{JOURNAL_EVENT.name}: {name} is null in a row without a problem")
+    columns = {name: _values(name, table[name]) for name in JOURNAL_EVENT.names}
+    places = zip(*(columns.pop(name) for name in _OF_EVENT[1:]), strict=True)
+    del columns["cluster"]
+    names = [_NAMES.get(name, name) for name in columns]
+    for (file, line, digest, problem, reason, raw), values in zip(
+        places, zip(*columns.values(), strict=True), strict=True
+    ):
+        row = None
+        if problem is None:
+            row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+            row |= row.pop("unknown", {})
+        yield Event(file, line, digest or "", row, problem, reason, raw)
+
+
+def _values(name: str, column: Any) -> list[Any]:
+    """As they are in a line."""
+    if name == "ts":
+        return pc.divide(pc.cast(column, pa.int64()), 1000).to_pylist()  # type: ignore[no-any-return]
+    values: list[Any] = column.to_pylist()
+    if name not in ("detail", "unknown"):
+        return values
+    try:
+        return [None if said is None else {key: json.loads(text) for key, text in said} for said in values]
+    except (ValueError, TypeError) as error:
+        raise BadInput(f"{JOURNAL_EVENT.name}: {name} has a value that is no JSON: {error}") from None
 
 
 def line_batches(part: Part) -> Iterator[pa.RecordBatch]:

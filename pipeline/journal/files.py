@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, Final, NamedTuple
 
 from ...controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
@@ -88,6 +88,12 @@ def journal_files(paths: Iterable[str | Path]) -> list[Path]:
         raise NoJournal(f"expected the journal of one cluster, got those of {', '.join(found)}")
     (files,) = found.values()
     return files
+
+
+def place_of(file: str) -> tuple[bool, int, int, str]:
+    """The sort key of files in the order of their journal; files with other names come last."""
+    name = file_name(PurePath(file).name)
+    return (True, 0, 0, file) if name is None else (False, name.controller_epoch, name.n, file)
 
 
 def _expand(path: Path) -> list[Path]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -12,17 +12,10 @@ from ..audit.values import Audit, Gap, RejectedRow, Violation
 from ..progress.values import Progress
 from ..tables.arrow import from_rows
 from ..tables.declared import REJECTED_ROWS
-from ..tables.journal import (
-    AUDIT_GAP,
-    AUDIT_VIOLATION,
-    BROKER_REASSIGNMENT,
-    ETA_CALIBRATION,
-    PROGRESS,
-    STUCK,
-    WAVE_CALIBRATION,
-)
+from ..tables.journal import AUDIT_GAP, AUDIT_VIOLATION
 from ..tables.schema import Table
 from ..written import written_as
+from .results import Rows, rows_of_audit, rows_of_progress, rows_of_rejected
 
 
 def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str = "0") -> None:
@@ -41,9 +34,17 @@ def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str
 
 def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
     """Write audit_violation, audit_gap and rejected_rows, of audits by cluster."""
-    write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
-    write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
-    write(folder, REJECTED_ROWS, _rejected(one for audit in found.values() for one in audit.rejected_rows))
+    _write_all(folder, rows_of_audit(found))
+
+
+def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
+    """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and rejected_rows, by cluster."""
+    _write_all(folder, rows_of_progress(found))
+
+
+def _write_all(folder: Path, rows: Rows) -> None:
+    for table, some in rows.items():
+        write(folder, table, some)
 
 
 def write_batch(found: Mapping[str, Sequence[Violation | Gap | RejectedRow]], folder: Path, part: str) -> None:
@@ -52,26 +53,5 @@ def write_batch(found: Mapping[str, Sequence[Violation | Gap | RejectedRow]], fo
     for kind, table in ((Violation, AUDIT_VIOLATION), (Gap, AUDIT_GAP)):
         if rows := [(cluster, *one) for cluster, said in found.items() for one in said if isinstance(one, kind)]:
             write(folder, table, rows, part)
-    if lines := _rejected(one for said in found.values() for one in said if isinstance(one, RejectedRow)):
+    if lines := rows_of_rejected(one for said in found.values() for one in said if isinstance(one, RejectedRow)):
         write(folder, REJECTED_ROWS, lines, part)
-
-
-def _rejected(lines: Iterable[RejectedRow]) -> list[tuple[Any, ...]]:
-    """Rows of the table, which are about no partition."""
-    return [(*line, None, None, None) for line in lines]
-
-
-def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
-    """Write progress, stuck, broker_reassignment, eta_calibration, wave_calibration and rejected_rows, by cluster."""
-    for table, rows_of in _PROGRESS.items():
-        write(folder, table, [(cluster, *row) for cluster, one in found.items() for row in rows_of(one)])
-    write(folder, REJECTED_ROWS, _rejected(row for one in found.values() for row in one.rejected_rows))
-
-
-_PROGRESS: Final[Mapping[Table, Callable[[Progress], Sequence[tuple[Any, ...]]]]] = {
-    PROGRESS: lambda one: one.moves,
-    STUCK: lambda one: one.stuck,
-    BROKER_REASSIGNMENT: lambda one: one.series,
-    ETA_CALIBRATION: lambda one: one.calibration,
-    WAVE_CALIBRATION: lambda one: one.waves,
-}

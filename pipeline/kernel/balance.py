@@ -2,8 +2,8 @@
 
 * First the caps, then the chosen resources.
 * If that is not enough, limits are loosened and tightened again step by step: a broker that is full of one resource can
-  then take more of it for another one, though not more than the fullest broker had. With a budget of bytes that is the
-  only way, so that the fullest brokers give first.
+  then take more of it for another one, though not more than the fullest broker had before. With a budget of bytes that
+  is the only way, so that the fullest brokers give first.
 * Leaders are evened among the changed partitions at the end.
 """
 
@@ -24,8 +24,8 @@ from .resources import BYTES, IN, LEADERS, OUT, POTENTIAL_OUT, REPLICAS
 from .seats import NO_BROKER, NO_ROOM
 from .steps import Steps
 
-_ORDER: Final = (IN, POTENTIAL_OUT, OUT, TOPIC_REPLICAS, TOPIC_LEADERS, REPLICAS, LEADERS, BYTES)
-_STEP: Final = 0.005  # of the tolerance, at the end of its way
+_ORDER: Final = (LEADERS, TOPIC_LEADERS, IN, POTENTIAL_OUT, OUT, TOPIC_REPLICAS, REPLICAS, BYTES)
+_STEP: Final = 0.001  # of the tolerance, at the end of its way
 _REASONS_MAX: Final = 20  # of a broker and resource: the partitions that use most of it
 
 
@@ -38,7 +38,7 @@ def balance(cluster: Cluster, closed: Bools, receivers: Bools, goals: Goals, *, 
         work.limit(loosened)
         work.steps.settle(told)
     work.even_leaders(told)
-    return Outcome(work.at.rows, tuple(sorted(work.reasons())), work.bound())
+    return Outcome(work.at.rows, tuple(sorted(work.reasons())), work.bound(), work.at.rooms.added)
 
 
 class _Work:
@@ -62,8 +62,9 @@ class _Work:
         self.limit(0.0)
         if self._goals.bytes_max is None:
             yield 0.0
-        self._loose = {one.kind: one.worst(self.at.live) for one in self._chosen}
-        loosened, worst = 1.0, max(self._loose.values())
+        loosened, worst = 1.0, max(one.worst(one.load, self.at.live) for one in self._chosen)
+        for one in self._chosen:
+            self._loose[one.kind] = min(worst, one.worst(self._before[one.kind], self.at.live))
         while (loosened := loosened / 2) * worst > _STEP:
             yield loosened
         if worst > 0:

@@ -26,6 +26,10 @@ class Rooms:
     def fits(self, broker: int, size: int) -> bool:
         return broker not in self.held or self.find(broker, size) is not None
 
+    def most(self, broker: int) -> int:
+        """The bytes of the largest replica that one of the directories of `broker` can take."""
+        return max((limit - held for limit, held in zip(self._most[broker], self.held[broker], strict=True)), default=0)
+
     def find(self, broker: int, size: int) -> int | None:
         """The directory of `broker` for that many bytes; None if none has room."""
         held, most = self.held[broker], self._most[broker]

@@ -9,16 +9,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 from typing import Final
 
 import numpy as np
 
-from .cluster import NO_LIMIT, Bools, Cluster, Floats, Ints
+from .cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, Ints
 from .moves import Told
 from .placement import Placement, Resource
 
-_CHUNK: Final = 512
+_CUTS: Final = np.append([64, 128], np.arange(256, 2**24, 256))  # few are tried at first, as few are often enough
+_GIVEN_MAX: Final = 256  # replicas of a broker to exchange
 _TRIED: Final = 8  # brokers to exchange replicas with; four times as many to exchange leaders with
 _PAIRS_MAX: Final = 2**15  # pairs to exchange that are compared at once
 _GAIN: Final = 0.01  # the least share of the excess that an exchange lowers
@@ -36,6 +38,7 @@ class Steps:
     ) -> None:
         self._cluster, self._at, self._resources, self._home = cluster, at, resources, home
         self.free = (cluster.held == 0) & ~at.waits
+        self._bytes = [int(cluster.size[some].sum()) for some in home]
         self.budget = NO_LIMIT if budget is None else budget
         self.fullness: Sequence[Resource] = ()
         self.to_share = False
@@ -43,12 +46,13 @@ class Steps:
 
     def settle(self, told: Told) -> None:
         """Give until no broker above a limit can give more: leaders first, as that copies nothing."""
-        count = -1
-        while count != self._count:
+        turns, idle = [(one, lead) for lead in (True, False) for one in self._resources], 0
+        for one, lead in cycle(turns):
             count = self._count
-            for lead in (True, False):
-                for one in self._resources:
-                    self.lower(one, told, lead=lead)
+            self.lower(one, told, lead=lead)
+            idle = idle + 1 if count == self._count else 0
+            if idle == len(turns):
+                return
 
     def lower(self, one: Resource, told: Told, *, lead: bool) -> None:
         """Let all brokers above the limit give leaders, or replicas."""
@@ -91,23 +95,28 @@ class Steps:
             return
         some = self._givable(one, row, broker, lead=lead)
         some = some[(one.use[some] <= self.most(one, row, broker)) & ((one.use[some] <= excess) == is_small)]
+        some = some[self._at.roomy(some, broker, lead=lead)]
         some = self.ordered(one, some, lead=lead, is_small=is_small)
-        for start in range(0, len(some), _CHUNK):
-            chunk = some[start : start + _CHUNK]
-            places = self._at.places(chunk, broker, lead=lead)
-            for i in np.nonzero(self._at.within(places, chunk, broker, lead=lead).any(axis=1))[0].tolist():
-                if one.excess(row, broker) <= 0:
+        for chunk in np.split(some, _CUTS[: int(np.searchsorted(_CUTS, len(some)))]):
+            fits = self._at.within(self._at.places(chunk, broker, lead=lead), chunk, broker, lead=lead)
+            for i in np.nonzero(fits.any(axis=1))[0].tolist():
+                excess = one.excess(row, broker)
+                if excess <= 0:
                     return
-                if one.use[chunk[i]] <= (one.excess(row, broker) if is_small else self.most(one, row, broker)):
-                    self._give(one, chunk[i : i + 1], broker, places[i : i + 1], lead=lead)
+                if one.use[chunk[i]] <= (excess if is_small else self.most(one, row, broker)):
+                    column = self._give(one, chunk[i : i + 1], broker, fits[i], lead=lead)
+                    fits[i:, column] = self._at.within(fits[i:, column], chunk[i:], broker, column, lead=lead)
 
-    def _give(self, one: Resource, some: Ints, broker: int, places: Bools, *, lead: bool) -> None:
-        fits = self._at.within(places, some, broker, lead=lead)[0]
+    def _give(self, one: Resource, some: Ints, broker: int, fits: Bools, *, lead: bool) -> slice:
+        """Give something to the broker that is the emptiest afterwards: the part of the brokers that has less room."""
+        if not fits.any() or not (lead or self._cluster.size[some[0]] <= self.budget):
+            return slice(0, 0)
         near = fits & self._near(broker, lead=lead)
         fits = near if near.any() else fits
-        if fits.any() and (lead or self._cluster.size[some[0]] <= self.budget):
-            full = [self._full(other, some, broker, lead=lead) for other in ([one] if lead else self.fullness)]
-            self._step(int(some[0]), broker, int(np.where(fits, np.max(full, axis=0), np.inf).argmin()), lead=lead)
+        full = [self._full(other, some, broker, lead=lead) for other in ([one] if lead else self.fullness)]
+        target = int(np.where(fits, np.max(full, axis=0), np.inf).argmin())
+        self._step(int(some[0]), broker, target, lead=lead)
+        return slice(target, target + 1)
 
     def _near(self, broker: int, *, lead: bool) -> Bools:
         """The brokers to prefer: those of the rack if replicas are to stay in theirs, otherwise all."""
@@ -124,49 +133,58 @@ class Steps:
         self._count += 1
 
     def _exchange(self, one: Resource, row: int, broker: int, *, lead: bool) -> bool:
-        """Exchange with one of the emptiest brokers; with that where it is worth most, if replicas are copied. False if
-        nothing fits."""
-        give = self.ordered(one, self._givable(one, row, broker, lead=lead), lead=lead)[:_CHUNK]
+        """Exchange with the emptiest brokers, at most once with each: leaders in turn, replicas where it is worth most.
+        False if nothing fits."""
+        give = self.ordered(one, self._givable(one, row, broker, lead=lead), lead=lead)[:_GIVEN_MAX]
         places = self._at.places(give, broker, lead=lead) & self._at.receivers[broker]
         others = np.nonzero(places.any(axis=0))[0]
         order = np.argsort(one.load[row, others] / np.maximum(one.share[row, others], TINY), kind="stable")
         others, near = others[order], self._near(broker, lead=lead)
-        pair = None
+        count = self._count
         for some in (others[near[others]], others[~near[others]]):
-            tried = some[: 4 * _TRIED if lead else _TRIED].tolist()
-            pairs = (self._pair(one, (row, broker, b), give[places[:, b]], lead=lead) for b in tried)
-            found = (each for each in pairs if each is not None)
-            pair = pair or (next(found, None) if lead else max(found, key=lambda each: each[0], default=None))
-        if pair is not None:
-            _, given, other, taken = pair
-            self._step(given, broker, other, lead=lead)
-            self._step(taken, other, broker, lead=lead)
-        return pair is not None
+            tried = self._counterparts(broker, some[: 4 * _TRIED if lead else _TRIED], lead=lead)
+            pairs = (self._pair(one, (row, broker, b), give[places[:, b]], take, lead=lead) for b, take in tried)
+            found = (pair for pair in pairs if pair is not None)
+            for _, p, other, q in found if lead else sorted(found, key=lambda pair: -pair[0]):
+                if lead or self._still_fits(one, (row, broker, other), p, q):
+                    self._step(p, broker, other, lead=lead)
+                    self._step(q, other, broker, lead=lead)
+            if count != self._count:
+                return True
+        return False
 
-    def _pair(self, one: Resource, at: tuple[int, int, int], give: Ints, *, lead: bool) -> _Pair | None:
+    def _counterparts(self, broker: int, others: Ints, *, lead: bool) -> Iterator[tuple[int, Ints]]:
+        """What each of the other brokers may give for it: partitions of both that it leads, or its replicas."""
+        mine = self._home[broker]
+        rows = self._at.rows[mine]
+        leader = np.where(self.free[mine] & (rows == broker).any(axis=1), rows[:, 0], NOBODY)
+        for other in others.tolist():
+            yield other, mine[leader == other] if lead else self._movable(other, led=False, lead=False)
+
+    def _still_fits(self, one: Resource, at: tuple[int, int, int], given: int, taken: int) -> bool:
+        """Whether an exchange of replicas is possible after others of the same broker."""
+        is_there = bool((self._at.rows[given] == at[1]).any())
+        return is_there and self._pair(one, at, np.array([given]), np.array([taken]), lead=False) is not None
+
+    def _pair(self, one: Resource, at: tuple[int, int, int], give: Ints, take: Ints, *, lead: bool) -> _Pair | None:
         """The exchange with another broker that lowers the excess most for its bytes: by how much per byte, the given
         partition, the broker, the taken partition."""
         row, broker, other = at
-        take = self._movable(other, led=False, lead=lead)
-        take = take[(self._at.rows[take] == broker).any(axis=1) == lead]
+        take = take if lead else take[self._at.balancing(give, take, broker, other)]
         give = give[: max(1, _PAIRS_MAX // max(len(take), 1))]
         taken = self._at.needs(one, take, other, lead=lead) * (one.row[take] == row)
-        gain = one.use[give][:, None] - taken
+        gain = self._at.needs(one, give, broker, lead=lead)[:, None] - taken
         size = np.zeros(gain.shape) if lead else self._cluster.size[give][:, None] + self._cluster.size[take]
-        excess, average = one.excess(row, broker), self._average(one, row, broker)
+        excess, average = one.excess(row, broker), one.load[row, broker] / max(self._bytes[broker], 1)
         fits = (gain >= np.maximum(_GAIN * excess, _WORTH * average * size)) & (size <= self.budget)
-        fits &= gain <= self.most(one, row, broker)
-        if fits.any():
-            fits &= self._at.exchanges(give, take, broker, other, lead=lead)
-        worth = np.where(fits, np.minimum(gain, excess) / (size + 1), 0.0)
-        for _ in range(_TRIED if fits.any() else 0):
-            i, j = np.unravel_index(int(worth.argmax()), worth.shape)
-            if worth[i, j] > 0 and self._at.places(take[j : j + 1], other, lead=lead)[0, broker]:
-                return float(worth[i, j]), int(give[i]), other, int(take[j])
-            worth[:, j] = 0.0
+        i, j = np.nonzero(fits & (gain <= self.most(one, row, broker)))
+        fits = self._at.exchanges(give[i], take[j], broker, other, lead=lead)
+        i, j = i[fits], j[fits]
+        worth = np.minimum(gain[i, j], excess) / (size[i, j] + 1)
+        for _ in range(_TRIED if len(worth) else 0):
+            best = int(worth.argmax())
+            p, q = int(give[i[best]]), int(take[j[best]])
+            if worth[best] > 0 and (lead or self._at.places(np.array([q]), other, lead=False)[0, broker]):
+                return float(worth[best]), p, other, q
+            worth[j == j[best]] = 0.0
         return None
-
-    def _average(self, one: Resource, row: int, broker: int) -> float:
-        """What a byte of the broker uses of the resource."""
-        size = self._cluster.size[self._home[broker]].sum()
-        return float(one.load[row, broker]) / max(int(size), 1)

@@ -3,13 +3,14 @@ calls run in any workers (`progresses`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ..audit.local import part_of
 from ..audit.rest import Rest
 from ..audit.rounds import Each, Files, Journal, first_rounds, group_of, second_rounds
-from ..journal.files import NoJournal, read_parts
+from ..journal.files import NoJournal, Part, read_parts
+from ..journal.lines import Event
 from .conclusions import STUCK_MS, conclude
 from .moves import MovesOf, WorldOf, moves_of
 from .samples import Samples
@@ -26,21 +27,32 @@ def progress(
 ) -> Progress:
     """The reassignments of a journal, whose files are in their order. `told`: called with the bytes done and the total.
     Raises NoJournal."""
+    parts = [part_of(path) for path in files]
+    return progress_of(_read(parts, told), samples, as_of_ms=as_of_ms, stuck_ms=stuck_ms)
+
+
+def progress_of(
+    events: Iterable[Event], samples: Samples | None = None, *, as_of_ms: int | None = None, stuck_ms: int = STUCK_MS
+) -> Progress:
+    """The reassignments in the events of a journal, in their order. Raises NoJournal."""
     moves, world, rest = MovesOf(), WorldOf(), Rest()
     found: list[Told] = []
-    parts = [part_of(path) for path in files]
-    done = 0
-    for part in parts:
-        for event in read_parts(part):
-            if event.row is None:
-                rest.take(event)
-                continue
-            world.feed(event)
-            found += moves.feed(event)
-        done += part.end
-        told(done, sum(part.end for part in parts))
+    for event in events:
+        if event.row is None:
+            rest.take(event)
+            continue
+        world.feed(event)
+        found += moves.feed(event)
     found += moves.end()
     return finished(found, world, rest, samples or Samples(), as_of_ms=as_of_ms, stuck_ms=stuck_ms)
+
+
+def _read(parts: Sequence[Part], told: Callable[[int, int], None]) -> Iterator[Event]:
+    done = 0
+    for part in parts:
+        yield from read_parts(part)
+        done += part.end
+        told(done, sum(part.end for part in parts))
 
 
 def finished(

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Final
 from .session import NoSpark, session
 
 if TYPE_CHECKING:
+    from ..functions.journals import audit as audit
+    from ..functions.journals import progress as progress
     from ..functions.planning import balance_disks as balance_disks
     from ..functions.planning import balance_leaders as balance_leaders
     from ..functions.planning import check as check
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ..functions.planning import validate as validate
     from ..functions.planning import waves as waves
     from .frames import Snapshots as Snapshots
+    from .frames import collect as collect
     from .frames import persist as persist
     from .frames import read as read
     from .frames import write as write
@@ -56,7 +59,8 @@ _FUNCTIONS: Final = (
 )
 _LATE: Final = {
     **dict.fromkeys(_FUNCTIONS, "..functions.planning"),
-    **dict.fromkeys(("Snapshots", "persist", "read", "write"), ".frames"),
+    **dict.fromkeys(("audit", "progress"), "..functions.journals"),
+    **dict.fromkeys(("Snapshots", "collect", "persist", "read", "write"), ".frames"),
     "KedgeJournal": ".source",
     "results": ".verbs",
 }

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from ..audit.follow import Said, follow, place_of
+from ..audit.follow import Said, follow
 from ..audit.kept import topics_in
 from ..audit.values import Gap, RejectedRow, Violation
+from ..journal.files import place_of
 from ..journal.lines import FILE_GONE, read_line
 from ..journal.lines import Event as Line
 from .failing import failing

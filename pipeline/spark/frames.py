@@ -13,20 +13,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from ..errors import BadInput, PipelineError
+from ..functions import collecting
 from ..functions.steps import Step, Tables
 from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import conform, empty
-from ..tables.declared import BROKER, OF_PLAN, PARTITION, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
+from ..tables.declared import BROKER, OF_PLAN, PARTITION, PARTITION_VALID, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import Place, find_places
+from ..tables.keys import Batches, Key
 from ..tables.location import location
-from ..tables.whole import COLLECTED_NAMES, read_tables, tables_of, write_tables
+from ..tables.whole import names_for, read_tables, tables_of, write_tables
 from .failing import failing
-from .packed import KEYS, Batches, Key, columns, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
+from .packed import KEYS, columns, frame_of, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -177,7 +179,7 @@ def _table(rows: DataFrame, name: str, keys: Sequence[str]) -> DataFrame:
 def read(
     spark: SparkSession,
     root: str,
-    names: Sequence[str] = COLLECTED_NAMES,
+    names: Sequence[str] | None = None,
     *,
     snapshot: str | None = None,
     plan: str | None = None,
@@ -185,8 +187,9 @@ def read(
     """The tables below `root` of every cluster's snapshot of this name, by default of its newest one. `root`: a folder
     that all workers have, or a location of pyarrow such as s3://bucket/tables; the driver lists it, the workers read
     it. `names`, `plan`: as of `kedge.pipeline.local.read`. Raises NotFound if there is none."""
-    at, tables = location(root).absolute(), tables_of(names)
-    places = [(place.cluster, place.snapshot) for place in find_places(at, PARTITION, snapshot)]
+    at, tables = location(root).absolute(), tables_of(names_for(plan) if names is None else names)
+    found = find_places(at, PARTITION if plan is None else PARTITION_VALID, snapshot)
+    places = [(place.cluster, place.snapshot) for place in found]
     frame = spark.createDataFrame(places, "cluster string, snapshot string").repartition(tasks_of(len(places)))
     there = [table for table in tables if at.is_there(table.name)]
     wanted = [table.name for table in there if table is not REPLICA_SAMPLE]
@@ -197,6 +200,16 @@ def read(
         return {**read_tables(place, wanted, plan), **dict.fromkeys(sampled, place.batches)}
 
     return Snapshots(frame, KEYS, [table.key for table in there], reads, is_spread=True)
+
+
+def collect(
+    spark: SparkSession, *, cluster: str | None = None, snapshot: str | None = None, **sources: Any
+) -> dict[str, DataFrame]:
+    """The tables of `kedge.pipeline.local.collect`, which takes the `sources`, with columns of these names for the
+    cluster and the snapshot. The driver reads the sources."""
+    named = {key: name for key, name in zip(KEYS, (cluster, snapshot), strict=True) if name is not None}
+    tables = collecting.collect(**sources)
+    return {name: frame_of(spark, TABLES[name], rows, named) for name, rows in tables.items()}
 
 
 def persist(tables: Mapping[str, DataFrame]) -> Snapshots:

@@ -25,6 +25,7 @@ from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import arrow_schema
 from ..tables.declared import REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import PART, Place, Wanted
+from ..tables.keys import Batches
 from ..tables.location import Location
 from ..tables.schema import Table
 from ..verbs.kept import Given, Kept
@@ -33,7 +34,6 @@ from .catalog import Catalog, Key, condition
 from .failing import failing
 from .packed import (
     KEYS,
-    Batches,
     batch_of,
     columns,
     frame_of,

@@ -7,22 +7,20 @@ The frame is sorted by its keys, and a worker cuts it where they change (`mapInA
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import numpy as np
 import pyarrow as pa
 
 from ..tables.arrow import Arrow, arrow_schema
 from ..tables.files import GROUP_ROWS
+from ..tables.keys import Batches, Key, by_key
 from ..tables.schema import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-Batches: TypeAlias = Iterator[Any]
-Key: TypeAlias = tuple[str | None, ...]
 Work: TypeAlias = Callable[[Key, Batches], Batches]
 """From a key and the batches of its rows to batches of the result."""
 
@@ -36,7 +34,7 @@ def tasks_of(snapshots: int) -> int:
     return min(snapshots, max(_TASKS, snapshots // _IN_A_TASK))
 
 
-def pack(table: Table, frame: DataFrame, keys: Sequence[str]) -> DataFrame:
+def pack(table: Table, frame: DataFrame, keys: Sequence[str | Column]) -> DataFrame:
     """Rows of a table as rows with one column of its name."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - this module can be imported without PySpark
 
@@ -48,12 +46,14 @@ def packed(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
 
 
-def spread(frame: DataFrame, keys: Sequence[str], tasks: int | None = None) -> DataFrame:
-    """The rows of each key in one partition, one after the other."""
+def spread(
+    frame: DataFrame, keys: Sequence[str], tasks: int | None = None, *, order: Sequence[str | Column] = ()
+) -> DataFrame:
+    """The rows of each key in one partition, one after the other, sorted by `order`."""
     if not keys:
         return frame.repartition(1)
     count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
-    return frame.repartition(count, *keys).sortWithinPartitions(*keys)
+    return frame.repartition(count, *keys).sortWithinPartitions(*keys, *order)
 
 
 def grouped(frame: DataFrame, keys: Sequence[str], work: Work, columns: str) -> DataFrame:
@@ -64,35 +64,9 @@ def grouped(frame: DataFrame, keys: Sequence[str], work: Work, columns: str) -> 
     return frame.mapInArrow(lambda batches: _each(work, by_key(batches, keys)), columns)
 
 
-def _each(work: Work, groups: Iterator[tuple[Key, list[Any]]]) -> Batches:
+def _each(work: Work, groups: Iterable[tuple[Key, Batches]]) -> Batches:
     for key, some in groups:
-        yield from work(key, iter(some))
-
-
-def by_key(batches: Batches, keys: Sequence[str]) -> Iterator[tuple[Key, list[Any]]]:
-    """The batches of each key, of rows that are sorted by it."""
-    last: Key | None = None
-    some: list[Any] = []
-    for batch in batches:
-        for start, end in _cuts(batch, keys):
-            key = tuple(batch.column(name)[start].as_py() for name in keys)
-            if some and key != last:
-                yield last or (), some
-                some = []
-            last = key
-            some.append(batch.slice(start, end - start))
-    if some:
-        yield last or (), some
-
-
-def _cuts(batch: Any, keys: Sequence[str]) -> Iterator[tuple[int, int]]:
-    changes = np.zeros(batch.num_rows, np.bool_)
-    changes[:1] = True
-    for name in keys:
-        codes = batch.column(name).dictionary_encode().indices.fill_null(-1).to_numpy()
-        changes[1:] |= codes[1:] != codes[:-1]
-    starts = np.nonzero(changes)[0].tolist()
-    return zip(starts, [*starts[1:], batch.num_rows], strict=True)
+        yield from work(key, some)
 
 
 def gathered(tables: Sequence[Table], batches: Batches) -> dict[str, Arrow]:

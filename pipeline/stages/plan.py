@@ -190,9 +190,7 @@ def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
 
 def _balance(scene: _Scene, asked: Rebalance) -> Outcome:
     goals = Goals(asked.by, asked.tolerance, asked.bytes_max, asked.replicas_max, asked.leaders_max)
-    if scene.cluster.directories and set(asked.by) != {"bytes"}:
-        raise BadInput("by: where brokers have several log directories, bytes alone can be balanced")
-    if scene.cluster.directories or (set(asked.by) == {"bytes"} and not exceeded(scene.cluster, goals, scene.usable)):
+    if set(asked.by) == {"bytes"} and not exceeded(scene.cluster, goals, scene.usable):
         return _level(scene, asked, scene.usable)
     return balance.balance(scene.cluster, scene.closed, scene.usable & scene.cluster.takes, goals, told=scene.told)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import pyarrow.compute as pc
@@ -18,7 +18,10 @@ from .declared import (
     PARTITION,
     PARTITION_VALID,
     PLAN,
+    PLAN_LOG_DIR,
     REDUCTION,
+    REJECTED_ROWS,
+    REPLICA_LOAD,
     REPLICA_SAMPLE,
     TABLES,
     VALID,
@@ -28,6 +31,11 @@ from .schema import Table
 
 COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *MEASURES, REPLICA_SAMPLE)
 COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
+PLAN_NAMES: Final = tuple(
+    table.name
+    for table in (*VALID, REPLICA_LOAD, BROKER_DEFAULT, REJECTED_ROWS, *OF_PLAN, PLAN_LOG_DIR, REDUCTION, *OF_WAVES)
+)
+"""What an export of a plan needs."""
 _ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
 """Tables that say that something exists are written after what they stand for."""
 
@@ -38,6 +46,11 @@ def tables_of(names: Iterable[str]) -> list[Table]:
     if unknown := sorted(set(given) - TABLES.keys()):
         raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
     return [TABLES[name] for name in given]
+
+
+def names_for(plan: str | None) -> Sequence[str]:
+    """What is read by default: the tables that were collected, or those of a plan."""
+    return COLLECTED_NAMES if plan is None else PLAN_NAMES
 
 
 def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> dict[str, Arrow]:

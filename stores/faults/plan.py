@@ -132,6 +132,7 @@ class Rule:
     nth: int | None = None
 
     def matches(self, call: Call) -> bool:
+        """Whether this rule counts `call`."""
         if self.name not in (call.name, "*") or (self.name == "*" and call.name == "event"):
             return False
         return self.key == "*" or any(fnmatchcase(key, self.key) for key in call.keys)

@@ -13,9 +13,10 @@ from click.testing import Result
 from kedge import LogReport, NewTopic, TopicPartition
 from kedge.controller.wire.apis import logdirs
 from kedge.controller.wire.calls import Address
+from kedge.pipeline import local
 from kedge.pipeline.collect.gathered import Gathered
 from kedge.pipeline.collect.store import from_store
-from kedge.pipeline.tables.declared import BROKER_VALID, PARTITION, REJECTED_ROWS, REPLICA_LOAD, REPLICA_LOG
+from kedge.pipeline.tables.declared import BROKER, BROKER_VALID, PARTITION, REJECTED_ROWS, REPLICA_LOAD, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
 from kedge.pipeline.tables.schema import Table
 from tests.cli.ran import ended, refused
@@ -83,6 +84,13 @@ def test_a_cluster_tells_what_its_store_holds(served: Served, collected: Any, tm
     assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER_VALID)} == {
         broker: (rack, "alive") for broker, rack in RACKS.items()
     }
+
+
+def test_a_function_collects_what_the_command_writes(served: Served, collected: Any, tmp_path: Path) -> None:
+    assert collected().exit_code == 0
+    found = local.collect(bootstrap_servers=served.bootstrap)
+    for table in (BROKER, PARTITION, REPLICA_LOG):
+        assert found[table.name].equals(Place(tmp_path, "c", "1").read(table)), table.name
 
 
 def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Any, cast
 import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
-from kafka.protocol.metadata import MetadataRequest
 
 from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
@@ -142,8 +141,8 @@ def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) 
 
 
 def _described(cluster: Cluster, names: Collection[str], broker: int) -> Sequence[Any]:
-    asked = [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
-    answer = cluster.client.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), broker)
+    asked = [{"name": name} for name in names]
+    answer = cluster.client.ask("Metadata", broker, topics=asked, allow_auto_topic_creation=False)
     return cast("Sequence[Any]", answer.topics)
 
 

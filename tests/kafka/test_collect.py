@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
 from kedge.pipeline.stages.log_dirs import capacity_of
-from kedge.pipeline.tables.declared import BROKER, LOG_DIR, PARTITION, REPLICA_LOG
+from kedge.pipeline.tables.declared import BROKER, BROKER_VALID, LOG_DIR_VALID, PARTITION, REPLICA_LOG
 from kedge.pipeline.tables.files import Place
 from tests.kafka.conftest import Topics, produce
 from tests.kafka_servers import BROKERS, KafkaCluster
@@ -36,8 +36,8 @@ def test_a_kafka_cluster_is_collected_and_a_drain_of_it_is_planned(
     logs = [row for row in place.read(REPLICA_LOG).to_pylist() if row["topic"] == name and row["partition"] == 0]
     assert {row["broker_id"] for row in logs} == {1, 2}
     assert all(row["size_bytes"] > 30_000 for row in logs)
-    dirs = place.read(LOG_DIR).to_pylist()
-    assert {row["broker_id"]: row["disk_capacity_bytes"] for row in place.read(BROKER).to_pylist()} == {
+    dirs = place.read(LOG_DIR_VALID).to_pylist()
+    assert {row["broker_id"]: row["disk_capacity_bytes"] for row in place.read(BROKER_VALID).to_pylist()} == {
         broker: sum(capacity_of(row) or 0 for row in dirs if row["broker_id"] == broker) for broker in BROKERS
     }
     assert all(row["usable_bytes"] <= row["total_bytes"] for row in dirs)

@@ -16,9 +16,10 @@ from kedge.pipeline.stages.arrays import Limits
 from kedge.pipeline.stages.check import check
 from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.stages.requests import Rebalance
-from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import REPLICA_LOAD
+from kedge.pipeline.tables.arrow import Arrow, from_rows
+from kedge.pipeline.tables.declared import LOG_DIR, REPLICA_LOAD
 from tests.pipeline.snapshots import broker, partition, tables
+from tests.pipeline.test_disks import named
 from tests.pipeline.test_plan import Tables, made, rows
 
 MB = 1e6
@@ -224,19 +225,42 @@ def test_a_partition_above_the_level_stays_with_a_reason() -> None:
     assert reasons == {("big", 1, "without the replica its broker would fall below the mean")}
 
 
+TWO_EACH = [
+    ("hot", 0, [1], 100, 9.0),
+    ("warm", 0, [1], 100, 9.0),
+    ("cold", 0, [2], 100, 1.0),
+    ("cold", 1, [2], 100, 1.0),
+]
+
+
 def test_a_disk_has_room_before_old_replicas_leave_it() -> None:
     """Broker 2 could exchange its cold partition for the hot one, but not hold both."""
-    parts = [
-        ("hot", 0, [1], 100, 9.0),
-        ("warm", 0, [1], 100, 9.0),
-        ("cold", 0, [2], 100, 1.0),
-        ("cold", 1, [2], 100, 1.0),
-    ]
     for disk, copied in ((250, 0), (300, 2)):
-        found = made(
-            cluster([broker(1, disk=disk), broker(2, disk=disk)], parts), Rebalance(by=("bytes", "network-in"))
-        )
+        given = cluster([broker(b, disk=disk) for b in (1, 2)], TWO_EACH)
+        found = made(given, Rebalance(by=("bytes", "network-in")))
         assert rows(found, "plan")[0]["replicas_copied"] == copied
+
+
+def directories(*volumes: int, is_cordoned: bool = False) -> Arrow:
+    """Of brokers 1 and 2; each directory holds 100 bytes."""
+    paths = [(f"/{i}", total) for i, total in enumerate(volumes)]
+    return from_rows(LOG_DIR, [(b, path, n, n - 100, is_cordoned and b == 2, 100) for b in (1, 2) for path, n in paths])
+
+
+@pytest.mark.parametrize("volumes, to", [((150, 150), {}), ((100, 200), {("cold", 0, 1): "/1", ("hot", 0, 2): "/1"})])
+def test_an_exchange_needs_room_in_one_directory(volumes: tuple[int, int], to: dict[tuple[str, int, int], str]) -> None:
+    given = cluster([broker(1), broker(2)], TWO_EACH) | {"log_dir": directories(*volumes)}
+    found = made(given, Rebalance(by=("bytes", "network-in")))
+    assert named(found) == to
+    assert rows(found, "plan")[0]["complete"] is bool(to)
+
+
+def test_cordoned_directories_get_not_even_empty_replicas() -> None:
+    given = cluster([broker(1), broker(2)], [("t", p, [1], 0, 1.0) for p in range(4)])
+    by = Rebalance(by=("replicas",))
+    assert rows(made(given, by), "plan")[0]["replicas_copied"] == 2
+    found = made(given | {"log_dir": directories(200, 200, is_cordoned=True)}, by)
+    assert rows(found, "plan")[0]["replicas_copied"] == 0
 
 
 def test_partitions_without_a_size_change_leaders_alone() -> None:

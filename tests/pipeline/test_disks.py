@@ -84,7 +84,13 @@ def capacities(given: Mapping[str, Arrow]) -> dict[Dir, int]:
     return {(row["broker_id"], row["log_dir"]): capacity_of(row) or 0 for row in given["log_dir"].to_pylist()}
 
 
-REQUESTS = [Drain((1001,)), Rebalance(0.1), SetFactor(4)]
+REQUESTS = [
+    Drain((1001,)),
+    Rebalance(0.1),
+    SetFactor(4),
+    Rebalance(0.05, by=("bytes", "network-in", "network-out")),
+    Rebalance(0.05, by=("replicas",)),
+]
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)

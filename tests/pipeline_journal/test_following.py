@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from kedge.pipeline.audit import RejectedRow, Violation, audit
-from kedge.pipeline.audit.follow import Said, follow, place_of
+from kedge.pipeline.audit.follow import Said, follow
 from kedge.pipeline.audit.kept import topics_in, values_of
-from kedge.pipeline.journal.files import read_parts, whole_part
+from kedge.pipeline.journal.files import place_of, read_parts, whole_part
 from kedge.pipeline.journal.lines import Event
 from tests.pipeline_journal.breaks import JOURNALS
 from tests.pipeline_journal.journals import (

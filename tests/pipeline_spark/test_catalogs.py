@@ -138,7 +138,7 @@ def test_a_policy_is_run_on_a_catalog_and_not_twice(both: Callable[[Any], Both])
     ran, steps = both(fleets.planned()), ("drain", "rebalance")
 
     def policy(folder: Path, tables: Location) -> Verb:
-        return Run(Fleet(tables, folder / "out", Policy(steps), {"east": Policy(steps, window=3600)}))
+        return Run(Fleet(tables, folder / "out", Policy(steps=steps), {"east": Policy(steps=steps, window=3600)}))
 
     ran.same(policy)
     ran.check_tables()

@@ -139,8 +139,8 @@ def test_a_policy_is_run_on_a_fleet_to_the_same(both: Callable[[Any], Both]) -> 
     run, steps = both(fleets.planned()), ("drain", "rebalance")
 
     def policy(folder: Path) -> Verb:
-        own = {"east": Policy(steps, window=3600)}
-        return Run(Fleet(Location(str(folder / "tables")), folder / "out", Policy(steps), own))
+        own = {"east": Policy(steps=steps, window=3600)}
+        return Run(Fleet(Location(str(folder / "tables")), folder / "out", Policy(steps=steps), own))
 
     run.same(policy)
     again = run.same(policy)

@@ -204,7 +204,8 @@ def running(folder: Path) -> subprocess.Popen[str]:
 def until(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not what():
-        assert process.poll() is None, process.communicate()
+        if process.poll() is not None:
+            pytest.fail(f"exit code {process.returncode}: {process.communicate()[1]}")
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

@@ -53,7 +53,7 @@ class Client:
             self._login = Credentials(user, password, given["sasl_mechanism"])
         self._id = given["client_id"]
         self._servers = servers
-        self._links: dict[int | None, Link] = {}  # None: to whoever answers for the cluster
+        self._links: dict[int | None, Link] = {}  # None: to the server that answers for the cluster
         self._nodes: dict[int, Address] = {}
         self._controller: int | None = None
         self.offered: Mapping[int, range] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -13,8 +13,8 @@ import click
 from ....pipeline.brokers.endpoint import Brokers, from_brokers
 from ....pipeline.collect.gathered import Gathered
 from ....pipeline.collect.landing import Landing
-from ....pipeline.collect.sources import KINDS, Of, Source, read
-from ....pipeline.errors import BadInput
+from ....pipeline.collect.sources import KINDS, Of, read
+from ....pipeline.collect.sources import sources as files_of
 from ....pipeline.tables.declared import PARTITION
 from ....pipeline.tables.files import Place, check_name
 from ....pipeline.tables.location import Location
@@ -22,8 +22,6 @@ from ....pipeline.verbs.collect import Collect
 from ....pipeline.verbs.kept import Given, Kept
 from ....pipeline.verbs.load import Load
 from ....pipeline.verbs.verb import Said, unheard
-from ....stores.reading import read_whole
-from ...model import numerals
 from ..engines import Engine, spark
 from ..extras import need
 from ..options import CONNECTION, Moment, command, group, option
@@ -156,23 +154,13 @@ def _read(into: Gathered, sources: dict[str, Any], of: Of) -> bool | None:
         consistent = _read_store(sources["store"], into)
     if sources["bootstrap_server"] is not None:
         _read_cluster(sources["bootstrap_server"], sources["command_config"], into)
-    files = {kind: _given(sources[kind.replace("-", "_")]) for kind in KINDS if kind != "prometheus"}
-    read({**files, "prometheus": _of_brokers(sources["prometheus"])}, into, of)
+    files = {kind: _names(sources[kind.replace("-", "_")]) for kind in KINDS}
+    read(files_of(files), into, of)
     return consistent
 
 
-def _given(named: str | tuple[str, ...] | None) -> Iterator[Source]:
-    for file in named if isinstance(named, tuple) else [named] if named is not None else []:
-        yield Source(read_whole(file), file)
-
-
-def _of_brokers(named: Sequence[str]) -> Iterator[Source]:
-    for one in named:
-        broker, equals, file = one.rpartition("=")
-        broker_id = numerals.whole(broker, 0, numerals.INT_MAX)
-        if equals and broker_id is None:
-            raise BadInput(f"--prometheus {one!r:.100}: expected FILE or ID=FILE")
-        yield Source(read_whole(file), file, broker_id)
+def _names(named: str | tuple[str, ...] | None) -> Sequence[str]:
+    return named if isinstance(named, tuple) else [named] if named is not None else []
 
 
 def _read_store(url: str, into: Gathered) -> bool:

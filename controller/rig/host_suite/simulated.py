@@ -65,6 +65,7 @@ class SimulatedBrokers(HostUnderTest):
     # --- brokers
 
     def open(self, broker_ids: Sequence[int]) -> Host:
+        """As HostUnderTest."""
         for broker_id in broker_ids:
             registration = BrokerRegistration(broker_id, leader_and_isr_version=self.leader_and_isr_version)
             broker = self._kind(registration, NodeClock(self.clock), is_strict=self._is_strict)
@@ -79,14 +80,17 @@ class SimulatedBrokers(HostUnderTest):
         self._server.close()
 
     def registered(self, broker_id: int, epoch: int) -> None:
+        """As HostUnderTest."""
         self._brokers[broker_id].epoch = epoch
 
     def restart(self, broker_id: int) -> None:
+        """As HostUnderTest."""
         self._duties[broker_id].leave(at_once=True)
         self._brokers[broker_id].stopped()
         self._brokers[broker_id].life = Life.UP
 
     def lose_disk(self, broker_id: int, tp: TopicPartition) -> None:
+        """As HostUnderTest."""
         self._brokers[broker_id].disk_failed(tp)
 
     def replace_disk(self, broker_id: int) -> None:
@@ -96,12 +100,15 @@ class SimulatedBrokers(HostUnderTest):
     # --- callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
         return self.broker_of(request.broker_id).leader_and_isr(request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
         return self.broker_of(request.broker_id).update_metadata(request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As `kedge.controller.model.host.Host`."""
         return self.broker_of(request.broker_id).stop_replica(request)
 
     def broker_of(self, broker_id: int) -> Broker:
@@ -121,6 +128,7 @@ class SimulatedBrokers(HostUnderTest):
             duties.step()
 
     def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
+        """As HostUnderTest."""
         replica = self._brokers[broker_id].replica(tp)
         if replica is None or self._brokers[broker_id].refuses_produce(tp):
             return 0
@@ -135,6 +143,7 @@ class SimulatedBrokers(HostUnderTest):
     # --- inspection
 
     def held(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Held | None:
+        """As HostUnderTest."""
         found = self._brokers[broker_id].replicas.get((topic_id, tp.partition))
         if found is None or found.topic != tp.topic:
             return None
@@ -147,9 +156,11 @@ class SimulatedBrokers(HostUnderTest):
         return Contents(ids, log.high_watermark)
 
     def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
+        """As HostUnderTest."""
         return self._brokers[broker_id].metadata.get(tp)
 
     def fail_next(self, broker_id: int) -> None:
+        """As HostUnderTest."""
         self._failing.add(broker_id)
 
 

@@ -133,6 +133,7 @@ class HostRig(Controllers):
     # --- brokers
 
     def register(self, broker_id: int) -> None:
+        """The broker is registered, under a new epoch."""
         version = self.host.leader_and_isr_version
         broker = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, leader_and_isr_version=version)
         self.brokers[broker_id].registered(self._registrations[broker_id].begin(broker))
@@ -158,6 +159,7 @@ class HostRig(Controllers):
         self.register(broker_id)
 
     def fail_next(self, broker_id: int) -> None:
+        """The next callback to the broker raises."""
         self.brokers[broker_id].is_to_fail = True
         self.host.fail_next(broker_id)
 

@@ -36,6 +36,7 @@ class MemorySink:
         """Does nothing: each line has its term."""
 
     def write(self, lines: Sequence[bytes]) -> None:
+        """The lines are in `lines`."""
         self.lines.extend(line.decode("ascii") for line in lines)
 
     def close(self) -> None:

@@ -132,6 +132,7 @@ class RemoteHost:
     # --- the callbacks
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As `Host`."""
         fields = orders.before_partitions(request)
 
         def made(version: int) -> list[_Asked]:
@@ -140,6 +141,7 @@ class RemoteHost:
         return self._told(_LEADER_AND_ISR, request, made)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As `Host`."""
         live = {peer.broker_id for peer in request.live_brokers}
         for gone in list(self._kept.keys() - live - self._fresh):
             self._drop(gone)  # its connection would stay for ever; one in use is opened again
@@ -151,6 +153,7 @@ class RemoteHost:
         return self._told(_UPDATE_METADATA, request, made)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As `Host`."""
         return self._told(
             _STOP_REPLICA, request, lambda version: [(fields,) for fields in orders.stop_replica(request, version)]
         )

@@ -125,6 +125,7 @@ class Users:
         return users
 
     def has(self, name: str) -> bool:
+        """Whether there is such a user now."""
         return any(name in source().users for source in self._sources)
 
     def credential(self, name: str, mechanism: str) -> Credential:
