@@ -114,7 +114,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
             return _table(self._rows(), name, self._keys)
         rows = self._frame  # no step changes them
         if name not in rows.columns:
-            rows = Snapshots(rows, self._keys, (name,), self._reads, is_spread=self._is_spread)._rows()
+            rows = Snapshots(rows, self._keys, (name,), self._reads, is_spread=self._is_spread)._rows()  # noqa: SLF001 - of this class
         return _table(rows, name, self._keys)
 
     def __iter__(self) -> Iterator[str]:

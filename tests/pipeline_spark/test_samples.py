@@ -59,7 +59,7 @@ def wanted(given: dict[str, dict[str, Arrow]], name: str, **settings: Any) -> di
 def test_loads_by_samples_are_those_of_the_local_engine(spark: SparkSession, statistic: str) -> None:
     from kedge.pipeline import spark as kp  # noqa: PLC0415 - needs Spark
 
-    settings = {"window_s": WINDOW_S, "statistic": statistic, "growth": 1.5}
+    settings: dict[str, Any] = {"window_s": WINDOW_S, "statistic": statistic, "growth": 1.5}
     found = kp.persist(kp.compute_load(kp.validate(frames(spark, GIVEN)), **settings))
     for name in MADE:
         assert rows_of(found[name]) == wanted(GIVEN, name, **settings), name
@@ -111,7 +111,7 @@ def test_samples_in_files_give_the_same_and_are_left_as_they_are(spark: SparkSes
     for tables in (raw, kp.persist(raw)):
         found = kp.compute_load(kp.validate(tables), statistic="p95")
         assert rows_of(found["replica_load"]) == wanted(given, "replica_load", statistic="p95")
-    kp.write(found, str(tmp_path))
+        kp.write(found, str(tmp_path))
     assert {path: path.read_bytes() for path in before} == before
     kp.write(raw, str(tmp_path / "copy"))
     assert local.read(tmp_path / "copy", cluster="0")["replica_sample"].num_rows == GIVEN["0"]["replica_sample"].num_rows
