@@ -40,9 +40,8 @@ from .journal.files import journals, read_whole
 from .stages.export import export as export_files
 from .stages.snapshots import check_same
 from .tables.arrow import Arrow
-from .tables.declared import PARTITION, PARTITION_VALID
 from .tables.files import Place, find_place
-from .tables.whole import names_for, read_tables, write_tables
+from .tables.whole import found_by, names_for, read_tables, write_tables
 from .verbs.page import page_of
 
 __all__ = [
@@ -82,7 +81,7 @@ def read(
     s3://bucket/tables. `names`: by default what was collected; with the name of a `plan` what `export` needs of it. A
     name such as broker_valid gives validated rows, as `broker`. Raises NotFound if there is no snapshot, BadInput if a
     table cannot be read."""
-    place = find_place(str(root), PARTITION if plan is None else PARTITION_VALID, cluster, snapshot)
+    place = find_place(str(root), found_by(plan), cluster, snapshot)
     return read_tables(place, names_for(plan) if names is None else names, plan)
 
 

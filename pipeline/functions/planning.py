@@ -18,7 +18,6 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from ..errors import BadInput
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
 from ..stages.requests import (
@@ -39,13 +38,13 @@ from ..stages.usable import LoadSettings
 from ..stages.waves import WaveSettings
 from ..tables.arrow import Arrow, conform
 from ..tables.declared import TABLES
+from ..tables.keys import keys_in
 from . import steps
 from .steps import Step
 
 Frames: TypeAlias = Mapping[str, Any]
 """Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
 
-_KEYS = ("cluster", "snapshot")
 _LOADS: Final = LoadSettings()
 
 
@@ -170,10 +169,7 @@ def _then(tables: Frames, step: Step) -> Frames:
 
 
 def _on_arrow(tables: Frames, step: Step) -> dict[str, Arrow]:
-    keyed = {name: tuple(key for key in _KEYS if key in table.column_names) for name, table in tables.items()}
-    if len(set(keyed.values())) > 1:
-        raise BadInput("expected the columns cluster and snapshot in all tables, or in none")
-    keys = next(iter(keyed.values()), ())
+    keys = keys_in({name: table.column_names for name, table in tables.items()})
     if not keys:
         return {**tables, **step(dict(tables))}
     snapshots: dict[tuple[str, ...], dict[str, Arrow]] = {}

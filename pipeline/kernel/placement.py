@@ -20,6 +20,7 @@ from .cluster import NOBODY, Bools, Cluster, Floats, Ints
 from .directories import Rooms
 
 _ALL: Final = slice(None)
+TINY: Final = 1e-300  # in place of a share of 0
 
 
 @attrs.define(eq=False)
@@ -50,12 +51,12 @@ class Resource:
     def above(self, live: Bools) -> list[tuple[int, int]]:
         """The rows and `live` brokers above the limit, the fullest first."""
         row, broker = np.nonzero((self.load > self.limit) & live)
-        order = np.argsort(-self.load[row, broker] / np.maximum(self.limit[row, broker], 1e-300), kind="stable")
+        order = np.argsort(-self.load[row, broker] / np.maximum(self.limit[row, broker], TINY), kind="stable")
         return list(zip(row[order].tolist(), broker[order].tolist(), strict=True))
 
     def worst(self, load: Floats, live: Bools) -> float:
         """How much the fullest broker of a load is above its limit, or its share if that is larger, as a part of it."""
-        full = load / np.maximum(np.maximum(self.limit, self.share), 1e-300)
+        full = load / np.maximum(np.maximum(self.limit, self.share), TINY)
         return max(0.0, float(full[:, live].max(initial=0.0)) - 1)
 
 
@@ -148,9 +149,9 @@ class Placement:
 
     def step(self, partition: int, source: int, target: int, *, lead: bool) -> None:
         """The target has what the source had of the partition."""
-        for one in self._resources:
-            need = self.needs(one, np.array([partition]), source, lead=lead)[0]
+        for one in self._used(lead=lead):
             if one is not self._peak:
+                need = self.needs(one, np.array([partition]), source, lead=lead)[0]
                 one.load[one.row[partition], target] += need
                 one.load[one.row[partition], source] -= need
         if not lead and target not in self._before[partition]:  # otherwise it has not left the disk

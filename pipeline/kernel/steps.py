@@ -17,7 +17,7 @@ import numpy as np
 
 from .cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, Ints
 from .moves import Told
-from .placement import Placement, Resource
+from .placement import TINY, Placement, Resource
 
 _CUTS: Final = np.append([64, 128], np.arange(256, 2**24, 256))  # few are tried at first, as few are often enough
 _GIVEN_MAX: Final = 256  # replicas of a broker to exchange
@@ -25,7 +25,6 @@ _TRIED: Final = 8  # brokers to exchange replicas with; four times as many to ex
 _PAIRS_MAX: Final = 2**15  # pairs to exchange that are compared at once
 _GAIN: Final = 0.01  # the least share of the excess that an exchange lowers
 _WORTH: Final = 0.1  # an exchange lowers at least what this share of its bytes uses on average
-TINY: Final = 1e-300
 _Pair = tuple[float, int, int, int]
 
 

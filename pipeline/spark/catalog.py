@@ -20,11 +20,11 @@ from pyspark.sql import functions as f
 from ..errors import BadInput, NotFound
 from ..tables.declared import SNAPSHOT_TIME
 from ..tables.files import PART, escaped, stamped
+from ..tables.keys import KEYS
 from ..tables.listed import Listed
 from ..tables.location import PARQUET, Location
 from ..tables.schema import Table
 from .failing import failing
-from .packed import KEYS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -22,13 +22,13 @@ from ..functions import collecting
 from ..functions.steps import Step, Tables
 from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import conform, empty
-from ..tables.declared import BROKER, OF_PLAN, PARTITION, PARTITION_VALID, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
+from ..tables.declared import BROKER, OF_PLAN, PARTITION, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import Place, find_places
-from ..tables.keys import Batches, Key
+from ..tables.keys import KEYS, Batches, Key, keys_in
 from ..tables.location import location
-from ..tables.whole import names_for, read_tables, tables_of, write_tables
+from ..tables.whole import found_by, names_for, read_tables, tables_of, write_tables
 from .failing import failing
-from .packed import KEYS, columns, frame_of, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
+from .packed import columns, frame_of, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,11 +64,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
         """The given tables. Raises BadInput if some have keys and others do not."""
         if isinstance(tables, cls):
             return tables
-        keyed = {name: tuple(key for key in KEYS if key in frame.columns) for name, frame in tables.items()}
-        if len(set(keyed.values())) != 1:
-            had = "; ".join(f"{name}: {', '.join(keys) or 'neither'}" for name, keys in keyed.items())
-            raise BadInput(f"expected the columns cluster and snapshot in all tables, or in none; got {had}")
-        keys = next(iter(keyed.values()))
+        keys = keys_in({name: frame.columns for name, frame in tables.items()})
         return cls(packed([pack(TABLES[name], frame, keys) for name, frame in tables.items()]), keys, tuple(tables))
 
     def then(self, step: Step) -> Snapshots:
@@ -188,7 +184,7 @@ def read(
     that all workers have, or a location of pyarrow such as s3://bucket/tables; the driver lists it, the workers read
     it. `names`, `plan`: as of `kedge.pipeline.local.read`. Raises NotFound if there is none."""
     at, tables = location(root).absolute(), tables_of(names_for(plan) if names is None else names)
-    found = find_places(at, PARTITION if plan is None else PARTITION_VALID, snapshot)
+    found = find_places(at, found_by(plan), snapshot)
     places = [(place.cluster, place.snapshot) for place in found]
     frame = spark.createDataFrame(places, "cluster string, snapshot string").repartition(tasks_of(len(places)))
     there = [table for table in tables if at.is_there(table.name)]

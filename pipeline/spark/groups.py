@@ -25,7 +25,7 @@ from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import arrow_schema
 from ..tables.declared import REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import PART, Place, Wanted
-from ..tables.keys import Batches
+from ..tables.keys import KEYS, Batches
 from ..tables.location import Location
 from ..tables.schema import Table
 from ..verbs.kept import Given, Kept
@@ -33,7 +33,6 @@ from ..verbs.verb import Said, Verb
 from .catalog import Catalog, Key, condition
 from .failing import failing
 from .packed import (
-    KEYS,
     batch_of,
     columns,
     frame_of,

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Work: TypeAlias = Callable[[Key, Batches], Batches]
 """From a key and the batches of its rows to batches of the result."""
 
-KEYS: Final = ("cluster", "snapshot")
 _TASKS: Final = 64  # up to so many snapshots have a task each
 _IN_A_TASK: Final = 8  # snapshots
 

@@ -1,48 +1,35 @@
 """Validated tables, loads and a request -> a plan: what moves, what does not and why, and the result.
 
-The tables `plan` (one row), `plan_move`, `plan_reason`, `plan_load`, and `reduction` for the plan that reduces topics.
-The kernel decides; this module turns indexes into names. The same tables and request give the same bytes.
-
-* Balance (max/mean) is over the same brokers before and after: those that are to hold replicas afterwards, alive and
-  not leaving. So a drain is judged by the remaining brokers, and an addition by old and new ones together.
-* Unknown values are null. In sums with known values they count 0, and `copied_unsized` is their number.
+The kernel decides, and `planned` makes tables of it. The same tables and request give the same bytes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from ..errors import BadInput, NothingAsked
-from ..kernel import balance, demotion, leaders, level, moves, reduction
-from ..kernel.cluster import NOBODY, Bools, Cluster, Ints, max_to_mean
+from ..kernel import balance, demotion, leaders, level, moves
+from ..kernel.cluster import Bools, Cluster
 from ..kernel.goals import Goals, exceeded
 from ..kernel.moves import Told, quiet
-from ..kernel.outcome import Outcome, Reason, added
-from ..kernel.resources import BYTES, IN, LEADERS, OUT, REPLICAS, capacities, loads, proportional, usage
-from ..tables.arrow import Arrow, empty, from_columns, from_rows
+from ..kernel.outcome import Outcome
+from ..tables.arrow import Arrow, empty, from_rows
 from ..tables.declared import (
     ALIVE,
     BROKER,
-    PLAN,
-    PLAN_LOAD,
-    PLAN_LOG_DIR,
-    PLAN_MOVE,
-    PLAN_REASON,
-    REDUCTION,
     REPLICA_LOG,
 )
 from .arrays import Limits, defaulted, lagging, leaving, to_cluster
 from .choice import Choice, applied, named_brokers
-from .disks import Balanced, Placed, balanced, directories, new_places, several
+from .disks import balanced, directories, new_places, several
+from .planned import Named, Scene, tables_of, tables_of_disks, tables_of_places, tables_of_reduction
 from .requests import (
     KINDS,
-    LEVELS,
     Add,
     BalanceDisks,
     Demote,
@@ -58,31 +45,6 @@ from .requests import (
 from .snapshots import digest
 from .undo import undo
 from .unplanned import with_unplanned
-
-
-@attrs.frozen(eq=False)
-class _Scene:
-    """The cluster, the brokers to empty or to demote, and those that keep their replicas and get none."""
-
-    cluster: Cluster
-    leaving: Bools
-    closed: Bools
-    told: Told
-    partition: Arrow
-
-    @property
-    def usable(self) -> Bools:
-        return self.cluster.alive & ~self.closed & ~self.leaving
-
-
-@attrs.frozen
-class _Named:
-    """The part of a plan's row that does not depend on the result."""
-
-    plan: str
-    kind: str
-    settings: list[tuple[str, str]]
-    snapshot_sha256: str
 
 
 def plan(
@@ -106,14 +68,14 @@ def plan(
     draining = leaving(broker, cluster.brokers)
     going = _going(cluster, request, draining)
     settings = _settings(request, wanted, chosen, ignore_racks=ignore_racks)
-    named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables["broker"]))
+    named = Named(name, KINDS[type(request)], settings, digest(cluster, tables["broker"]))
     racks = dict(zip(broker["broker_id"].to_pylist(), broker["rack"].to_pylist(), strict=True))
     cluster = applied(wanted, cluster, racks, cluster.alive & ~draining & ~going)
-    scene = _Scene(cluster, going, (draining & ~going) | cluster.keeps, told, tables["partition"])
+    scene = Scene(cluster, going, (draining & ~going) | cluster.keeps, told, tables["partition"])
     if isinstance(request, ReducePartitions):
-        return _reduction(scene, request, load, named)
+        return tables_of_reduction(scene, request, load, named)
     if isinstance(request, Undo):
-        return _tables(scene, undo(cluster, tables["plan_move"], request, scene.usable), named)
+        return tables_of(scene, undo(cluster, tables["plan_move"], request, scene.usable), named)
     if isinstance(request, BalanceDisks):
         among = named_brokers(cluster, request.brokers) if request.brokers else cluster.alive
         among = among & cluster.alive & ~cluster.keeps
@@ -121,9 +83,9 @@ def plan(
         logs = tables.get("replica_log", empty(REPLICA_LOG))
         if not disks or not logs.num_rows:
             raise NothingAsked("balance-disks: none of the brokers has several log directories in the snapshot")
-        return _disk_moves(scene, balanced(cluster, logs, disks, chosen, request.tolerance), named)
+        return tables_of_disks(scene, balanced(cluster, logs, disks, chosen, request.tolerance), named)
     ids, outcome = frozenset(cluster.brokers[going].tolist()), _decide(scene, request)
-    found = _tables(scene, outcome, named) | _places(cluster, name, new_places(cluster, outcome, disks))
+    found = tables_of(scene, outcome, named) | tables_of_places(cluster, name, new_places(cluster, outcome, disks))
     return with_unplanned(found, tables.get("rejected_rows"), request, ids, wanted)
 
 
@@ -161,7 +123,7 @@ def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:
     return draining
 
 
-def _decide(scene: _Scene, request: Request) -> Outcome:
+def _decide(scene: Scene, request: Request) -> Outcome:
     deciders: dict[type, Callable[[Any], Outcome]] = {
         Drain: lambda _: moves.drain(scene.cluster, scene.leaving, scene.closed, told=scene.told),
         Add: lambda asked: _level(scene, asked, _added(scene, asked)),
@@ -174,7 +136,7 @@ def _decide(scene: _Scene, request: Request) -> Outcome:
     return deciders[type(request)](request)
 
 
-def _added(scene: _Scene, asked: Add) -> Bools:
+def _added(scene: Scene, asked: Add) -> Bools:
     named = named_brokers(scene.cluster, tuple(broker for broker, _ in asked.brokers))
     closed = named & ~(scene.usable & scene.cluster.takes)
     if closed.any():
@@ -183,233 +145,26 @@ def _added(scene: _Scene, asked: Add) -> Bools:
     return named
 
 
-def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
+def _level(scene: Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
     limits = {"tolerance": asked.tolerance, "bytes_max": asked.bytes_max}
     return level.level(scene.cluster, scene.closed, receivers, told=scene.told, **limits)  # type: ignore[arg-type]
 
 
-def _balance(scene: _Scene, asked: Rebalance) -> Outcome:
+def _balance(scene: Scene, asked: Rebalance) -> Outcome:
     goals = Goals(asked.by, asked.tolerance, asked.bytes_max, asked.replicas_max, asked.leaders_max)
     if set(asked.by) == {"bytes"} and not exceeded(scene.cluster, goals, scene.usable):
         return _level(scene, asked, scene.usable)
     return balance.balance(scene.cluster, scene.closed, scene.usable & scene.cluster.takes, goals, told=scene.told)
 
 
-def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
+def _set_factor(scene: Scene, asked: SetFactor) -> Outcome:
     return moves.set_factor(scene.cluster, scene.closed, asked.factor, _lagging(scene), told=scene.told)
 
 
-def _lagging(scene: _Scene) -> dict[int, frozenset[int]]:
+def _lagging(scene: Scene) -> dict[int, frozenset[int]]:
     return lagging(scene.cluster, scene.partition)
 
 
 def _settings(request: Request, choice: Choice, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
     said = {**attrs.asdict(request), **attrs.asdict(choice), **attrs.asdict(limits), "ignore_racks": ignore_racks}
     return sorted((key, json.dumps(value)) for key, value in said.items())
-
-
-# --- tables
-
-_RATIOS: Final = (("size", BYTES), ("leaders", LEADERS), ("network_in", IN), ("network_out", OUT))
-_RATIO_OF: Final = {"bytes": "size", "network-in": "network_in", "network-out": "network_out"}
-
-
-class _Used:
-    """Resources x brokers: what brokers use before and after, if preferred leaders lead, and which resources are
-    known."""
-
-    def __init__(self, cluster: Cluster, after: Ints) -> None:
-        brokers = len(cluster.brokers)
-        self.at = {
-            when: loads(usage(cluster, rows), rows, rows[:, 0], brokers)
-            for when, rows in (("before", cluster.replicas), ("after", after))
-        }
-        sized, rated = (not len(some) or bool(some.any()) for some in (cluster.sized, cluster.rated))
-        self.known = {BYTES: sized, IN: rated, OUT: rated, LEADERS: True}
-
-
-def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
-    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, outcome.replicas)
-    changed = outcome.changed(cluster)
-    copies = added(cluster.replicas[changed], outcome.replicas[changed])
-    size = cluster.size[changed]
-    unsized = (copies > 0) & ~cluster.sized[changed]
-    is_known = not unsized.any() or ((copies > 0) & ~unsized).any()
-    copied = pa.array(size * copies, pa.int64(), mask=unsized)
-    found = {
-        "plan_move": _moves(cluster, name, changed, outcome.replicas, copied),
-        "plan_reason": _reasons(cluster, outcome.reasons, name),
-        "plan_load": _loads(cluster, used, name),
-    }
-    row = {
-        "partitions_changed": len(changed),
-        "replicas_copied": int(copies.sum()),
-        "bytes_copied": int((size * copies).sum()) if is_known else None,
-        "bytes_bound": outcome.bytes_bound if is_known else None,
-        "copied_unsized": int(unsized.sum()),
-        "rejected": len(outcome.reasons),
-        **_imbalance(scene, used),
-    }
-    row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
-    return {"plan": _plan_row(cluster, named, row), **found}
-
-
-def _moves(cluster: Cluster, name: str, changed: Ints, after: Ints, copied: Any) -> Arrow:
-    return from_columns(
-        PLAN_MOVE,
-        {
-            "plan": _said(name, len(changed)),
-            "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[changed])),
-            "partition": cluster.number[changed],
-            "replicas": as_lists(cluster.replicas[changed], cluster.brokers),
-            "target_replicas": as_lists(after[changed], cluster.brokers),
-            "leader": ids_of(cluster.leader[changed], cluster.brokers),
-            "bytes": copied,
-            "write_bps": pa.array(cluster.write_bps[changed], pa.float64(), mask=~cluster.rated[changed]),
-        },
-    )
-
-
-def _disk_moves(scene: _Scene, found: Balanced, named: _Named) -> dict[str, Arrow]:
-    """The tables of a plan that moves replicas within brokers only."""
-    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, scene.cluster.replicas)
-    changed, at = np.unique([placed.partition for placed in found.placed], return_inverse=True)
-    copied = np.zeros(len(changed), np.int64)
-    np.add.at(copied, at, np.array([placed.size for placed in found.placed], np.int64))
-    row = {
-        "partitions_changed": len(changed),
-        "replicas_copied": len(found.placed),
-        "bytes_copied": int(copied.sum()),
-        "bytes_bound": found.bytes_bound,
-        "copied_unsized": 0,
-        "rejected": len(found.reasons),
-        **_imbalance(scene, used),
-        "size_max_mean_before": round(found.before, 6),
-        "size_max_mean_after": round(found.after, 6),
-    }
-    row["complete"] = not found.reasons and _is_level(row, named.settings)
-    return {
-        "plan": _plan_row(cluster, named, row),
-        "plan_move": _moves(cluster, name, changed.astype(np.int64), cluster.replicas, copied),
-        "plan_reason": _reasons(cluster, found.reasons, name),
-        "plan_load": _loads(cluster, used, name),
-        **_places(cluster, name, found.placed),
-    }
-
-
-def _places(cluster: Cluster, name: str, placed: Iterable[Placed]) -> dict[str, Arrow]:
-    """The table `plan_log_dir`, if the plan chooses directories."""
-    rows = [
-        (name, cluster.topics[cluster.topic[one.partition]], int(cluster.number[one.partition]),
-         int(cluster.brokers[one.broker]), one.before, one.after)
-        for one in placed
-    ]  # fmt: skip
-    return {PLAN_LOG_DIR.name: from_rows(PLAN_LOG_DIR, rows)} if rows else {}
-
-
-def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
-    """Whether bytes and networks are as level as requested: they are not if sizes or rates are unknown, or if the
-    budget was too small. What else is not level has reasons."""
-    asked = {key: json.loads(value) for key, value in settings}
-    ratios = [row[f"{_RATIO_OF[name]}_max_mean_after"] for name in asked.get("by", ["bytes"]) if name in _RATIO_OF]
-    return all(most is not None and most <= 1 + asked["tolerance"] for most in ratios)
-
-
-def _plan_row(cluster: Cluster, named: _Named, row: dict[str, Any]) -> Arrow:
-    said = {**attrs.asdict(named), **row}
-    said |= {"partitions_unsized": int((~cluster.sized).sum()), "partitions_unrated": int((~cluster.rated).sum())}
-    return from_rows(PLAN, [[said[column] for column in PLAN.names]])
-
-
-def _imbalance(scene: _Scene, used: _Used) -> dict[str, float | None]:
-    among, capacity = scene.usable, capacities(scene.cluster)
-    found: dict[str, float | None] = {}
-    for name, resource in _RATIOS:
-        share = proportional(capacity[resource], among)[among]
-        for when, load in used.at.items():
-            ratio = round(max_to_mean(load[resource][among], share), 6) if used.known[resource] else None
-            found[f"{name}_max_mean_{when}"] = ratio
-    return found
-
-
-def _reasons(cluster: Cluster, reasons: Sequence[Reason], name: str) -> Arrow:
-    if not reasons:
-        return empty(PLAN_REASON)
-    partition, broker, reason = zip(*reasons, strict=True)
-    at = np.array(partition, np.int64)
-    brokers = np.array(broker, np.int64)
-    return from_columns(
-        PLAN_REASON,
-        {
-            "plan": _said(name, len(at)),
-            "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[at])),
-            "partition": cluster.number[at],
-            "broker_id": pa.array(ids_of(brokers, cluster.brokers), pa.int32(), mask=brokers == NOBODY),
-            "reason": list(reason),
-        },
-        is_sorted=False,
-    )
-
-
-def _loads(cluster: Cluster, used: _Used, name: str) -> Arrow:
-    brokers = len(cluster.brokers)
-    columns: dict[str, Any] = {"plan": _said(name, brokers), "broker_id": cluster.brokers}
-    for when, load in used.at.items():
-        columns[f"replicas_{when}"], columns[f"leaders_{when}"] = load[[REPLICAS, LEADERS]].astype(np.int64)
-        for column, resource in (("size_bytes", BYTES), ("in_bps", IN), ("out_bps", OUT)):
-            unknown = np.full(brokers, not used.known[resource])
-            kind = np.int64 if resource == BYTES else np.float64
-            columns[f"{column}_{when}"] = pa.array(load[resource].astype(kind), mask=unknown)
-    return from_columns(PLAN_LOAD, columns)
-
-
-def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Named) -> dict[str, Arrow]:
-    cluster, name, used = scene.cluster, named.plan, _Used(scene.cluster, scene.cluster.replicas)
-    if load.num_rows != len(cluster.topic):
-        raise BadInput(f"table replica_load has {load.num_rows} rows, partition {len(cluster.topic)}")
-    found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
-    asked = np.ones(len(cluster.topics), np.bool_)
-    asked[cluster.topic[~cluster.chosen]] = False
-    weakest = dict.fromkeys(range(len(cluster.topics)), "")
-    for topic, basis in zip(cluster.topic.tolist(), load.column("basis").to_pylist(), strict=True):
-        weakest[topic] = max(weakest[topic], basis, key=("", "measured", "split", "size_only").index)
-    chosen = np.nonzero(asked & (found.wanted < found.now))[0].tolist()
-    columns = (cluster.topics, found.now.tolist(), found.wanted.tolist(), found.size.tolist(), found.write_bps)
-    rows = [(name, *(column[t] for column in columns), weakest[t]) for t in chosen]
-    reasons = [(name, cluster.topics[t], None, None, reason) for t, reason in found.reasons if asked[t]]
-    row = {
-        "partitions_changed": int((found.now - found.wanted)[chosen].sum()),
-        "replicas_copied": 0,
-        "bytes_copied": 0,
-        "bytes_bound": 0,
-        "copied_unsized": 0,
-        "rejected": len(reasons),
-        "complete": not reasons,
-        **_imbalance(scene, used),
-    }
-    return {
-        "plan": _plan_row(cluster, named, row),
-        "plan_move": empty(PLAN_MOVE),
-        "plan_reason": from_rows(PLAN_REASON, reasons),
-        "plan_load": _loads(cluster, used, name),
-        "reduction": from_rows(REDUCTION, rows),
-    }
-
-
-def as_lists(replicas: Ints, ids: Ints) -> Any:
-    """An Arrow array of lists of broker ids, from rows of indexes."""
-    there = replicas != NOBODY
-    offsets = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
-    values = ids[replicas[there]] if len(ids) else np.empty(0, np.int64)
-    field = pa.list_(pa.field("element", pa.int32()))
-    made = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, pa.int32()))
-    return made.cast(field)
-
-
-def ids_of(brokers: Ints, ids: Ints) -> Ints:
-    """The ids of indexes, -1 for NOBODY."""
-    return np.where(brokers == NOBODY, -1, ids[brokers]) if len(ids) else np.full(len(brokers), -1, np.int64)
-
-
-def _said(name: str, count: int) -> Any:
-    return pa.repeat(pa.scalar(name), count)

@@ -188,8 +188,8 @@ class Places:
         found = conform(RATES, found, REPLICA_SAMPLE.name)
         counting, at = pc.is_null(found.column("reason")), self._of_rows(found)
         reason = self._reasons(found, at)
-        where = RATES.names.index("reason")
-        unknown = found.set_column(where, found.schema.field(where), pa.array(_UNKNOWN).take(reason))
+        given = {name: found.column(name) for name in RATES.names if name != "first_us"}  # which may be of other places
+        unknown = rates_of({**given, "reason": pa.array(_UNKNOWN).take(reason)}, found.num_rows)
         unknown = unknown.filter(pc.and_(counting, pc.is_valid(reason)))
         reject(REPLICA_SAMPLE, pa.concat_tables([found.filter(pc.invert(counting)), unknown]), rejects)
         is_good = np.asarray(counting.to_numpy(), np.bool_) & (at != NOBODY)

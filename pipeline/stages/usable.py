@@ -170,8 +170,9 @@ def reject(table: Table, refused: Arrow, rejects: Rejects) -> None:
             raise BadInput(f"{table.name}: {reason} in {counted(total, 'row')}")
         for row in rows.slice(0, SHOWN_MAX).to_pylist():
             named = {name: row[name] for name in PLACE[:3] if row[name] is not None}
-            first = np.datetime_as_string(np.datetime64(row["first_us"], "us"), unit="s")
-            rejects.add_samples(table.name, row["samples"], reason, **named, ts=f"{first}Z")
+            if row["first_us"] is not None:
+                named["ts"] = f"{np.datetime_as_string(np.datetime64(row['first_us'], 'us'), unit='s')}Z"
+            rejects.add_samples(table.name, row["samples"], reason, **named)
             total -= row["samples"]
         if total:
             rejects.add_samples(table.name, total, reason)

@@ -37,7 +37,7 @@ PLAN_NAMES: Final = tuple(
 )
 """What an export of a plan needs."""
 _ORDER: Final = {table: at for at, table in enumerate((PARTITION, *OF_PLAN[1:], REDUCTION, PLAN, *OF_WAVES))}
-"""Tables that say that something exists are written after what they stand for."""
+"""A table by which others find a snapshot or a plan is written after the other tables of it."""
 
 
 def tables_of(names: Iterable[str]) -> list[Table]:
@@ -51,6 +51,11 @@ def tables_of(names: Iterable[str]) -> list[Table]:
 def names_for(plan: str | None) -> Sequence[str]:
     """What is read by default: the tables that were collected, or those of a plan."""
     return COLLECTED_NAMES if plan is None else PLAN_NAMES
+
+
+def found_by(plan: str | None) -> Table:
+    """The table by which a snapshot is found: one with plans may have validated rows alone."""
+    return PARTITION if plan is None else PARTITION_VALID
 
 
 def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> dict[str, Arrow]:

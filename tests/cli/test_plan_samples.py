@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -89,10 +90,10 @@ def test_a_rate_may_be_a_high_one_and_grow(place: Place, options: tuple[str, ...
 def test_samples_in_several_files_count_as_in_one(place: Place) -> None:
     assert run(place, "--samples-age", "2000000").exit_code == 0
     whole = place.read(REPLICA_LOAD)
-    rows = place.read(REPLICA_SAMPLE)
+    rows, file = place.read(REPLICA_SAMPLE), place.path(REPLICA_SAMPLE)
     place.remove(REPLICA_SAMPLE)
-    for n, name in enumerate(("part-00000-c000.snappy", "a", "z")):
-        place.write(REPLICA_SAMPLE, rows.take([i for i in range(rows.num_rows) if i % 3 == n]), name)
+    for n, name in enumerate(("part-00000-c000.snappy.parquet", "a.parquet", "z.parquet")):
+        pq.write_table(rows.take([i for i in range(rows.num_rows) if i % 3 == n]), file.with_name(name))
     assert run(place, "--samples-age", "2000000").exit_code == 0
     assert place.read(REPLICA_LOAD).equals(whole)
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from kedge.pipeline.kernel import moves
 from kedge.pipeline.kernel import waves as kernel_waves
 from kedge.pipeline.kernel.seats import Seats
-from kedge.pipeline.stages import plan, waves
+from kedge.pipeline.stages import plan, planned, waves
 from tests.pipeline import test_plan as plans
 from tests.pipeline import test_waves as cut
 from tests.pipeline.snapshots import clusters
@@ -62,7 +62,7 @@ TWICE = broken(Seats, "_refuses", lambda *_: 0)
 DEAD = broken(plan, "to_cluster", cluster_with(alive=np.ones_like))
 MOVING = broken(plan, "to_cluster", cluster_with(held=np.zeros_like))
 WHOLE_ROW = broken(moves, "_fill", lambda honest, _, row, *rest: honest([], [-1] * len(row), *rest))
-OTHER_LOADS = broken(plan, "loads", lambda honest, use, rows, _, count: honest(use, rows, rows[:, -1], count))
+OTHER_LOADS = broken(planned, "loads", lambda honest, use, rows, _, count: honest(use, rows, rows[:, -1], count))
 CHANCE = broken(moves, "by_size", shuffled)
 WAVE_DISKS = broken(kernel_waves._Wave, "may_add", without_disks)  # noqa: SLF001 - to break it
 AT_ONCE = broken(waves, "steps_of", lambda _, step, **__: [step])

@@ -41,8 +41,8 @@ _PAUSE_S: Final = 0.1
 
 
 class Client:
-    """Connections to a cluster. `servers`: who is asked first; `given`: from `properties.settings`. Not
-    thread-safe."""
+    """Connections to a cluster. `servers`: the addresses that are asked first. `given`: the settings of connections, as
+    `properties.settings` returns them. Not thread-safe."""
 
     def __init__(self, servers: tuple[Address, ...], given: Mapping[str, Any]) -> None:
         self.deadline_s: float = given["request_timeout_ms"] / 1000
