@@ -227,7 +227,9 @@ def write(tables: Mapping[str, DataFrame], root: str) -> None:
 
     def kept(key: Key, found: Tables) -> Batches:
         if is_raw and callable(samples := found.get(_SAMPLES)):
-            found = {**found, _SAMPLES: pa.concat_tables([empty(REPLICA_SAMPLE), *samples(REPLICA_SAMPLE)])}
+            rows = [*samples(REPLICA_SAMPLE)]
+            found = {name: table for name, table in found.items() if name != _SAMPLES}
+            found |= {_SAMPLES: pa.concat_tables(rows)} if rows else {}
         write_tables(Place(at, *map(str, key)), found)
         yield pa.RecordBatch.from_pylist([{"snapshots": 1}], schema=pa.schema([("snapshots", pa.int32())]))
 

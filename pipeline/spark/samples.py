@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 _MICROS: Final = {
     "timestamp": "unix_micros({})",
-    "timestamp_ntz": "timestampdiff(MICROSECOND, TIMESTAMP_NTZ'1970-01-01 00:00:00', {})",  # as UTC in any time zone
+    # As UTC, in any time zone of the session, even in the hour that summer time leaves out.
+    "timestamp_ntz": "unix_date(CAST({0} AS DATE)) * 86400000000L + hour({0}) * 3600000000L + minute({0}) * 60000000L"
+    " + CAST(extract(SECOND FROM {0}) * 1000000 AS BIGINT)",
 }
 _KINDS: Final = {name: kind for name, kind, _ in REPLICA_SAMPLE.columns}
 
@@ -43,7 +45,7 @@ def reduced(samples: DataFrame, times: DataFrame | None, settings: LoadSettings,
     window = f.when(f.col("reason").isNull(), f.col("us") - f.pmod("us", f.lit(settings.window_us)))
     rows = bounded.select(
         *by,
-        *("topic", _column(samples, "partition").alias("partition")),
+        *(_column(samples, name).alias(name) for name in ("topic", "partition")),
         f.when(~sampled, _column(samples, "broker_id")).alias("broker_id"),
         *(reason.alias("reason"), us.alias("us"), (leads & ~_column(samples, "in_reassignment")).alias("counts")),
         *(_rounded(_column(samples, name)).alias(name) for name in measured(REPLICA_SAMPLE)),

@@ -23,12 +23,13 @@ import pyarrow.compute as pc
 
 from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
 from ..kernel.resources import stepped
-from ..tables.arrow import Arrow, conform, empty, from_columns
+from ..tables.arrow import Arrow, conform, empty, from_columns, in_order
 from ..tables.declared import (
     BROKER,
     BROKER_LOAD,
     BROKER_SAMPLE,
     MEASURED,
+    PARTITION,
     RACK_LOAD,
     REJECTED_ROWS,
     REPLICA_LOAD,
@@ -72,10 +73,12 @@ def load(tables: Mapping[str, Any], settings: LoadSettings = LoadSettings()) -> 
     """`replica_load`, `broker_load`, `rack_load`; `broker` with capacities derived from free bytes, or by default;
     `broker_sample` without the rows that do not count; and `rejected_rows` with those and the samples of replicas that
     do not. In the place of the table `replica_sample` may be a function that reads it (`samples.Source`)."""
-    partition, broker, rejects = tables["partition"], tables["broker"], Rejects()
+    partition, broker, rejects = tables["partition"], in_order(BROKER, tables["broker"]), Rejects()
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
     keys = keys_of(topic, numbers(partition.column("partition")))
+    if (keys[1:] < keys[:-1]).any():  # as another program may return them
+        return load({**tables, "partition": in_order(PARTITION, partition)}, settings)
     size, sized, meant = _sizes(tables.get("replica_log"), topics, topic, keys)
     rates = _unmeasured(partition, size, sized, meant)
     bounds = settings.bounds(tables.get("snapshot_time"))
@@ -121,7 +124,7 @@ def load(tables: Mapping[str, Any], settings: LoadSettings = LoadSettings()) -> 
 
 
 def _rejected_before(tables: Mapping[str, Any]) -> list[Arrow]:
-    """The rejected rows that are no samples, which are judged here."""
+    """The rejected rows that are no samples of replicas, which are judged here. Of brokers only good samples remain."""
     before = tables.get(REJECTED_ROWS.name)
     return [] if before is None else [conform(REJECTED_ROWS, without_samples(before), REJECTED_ROWS.name)]
 

@@ -1,7 +1,7 @@
 """Samples of replicas -> the rate of each partition, and of each topic at each broker.
 
 * `reduce` reads them twice, in batches: their times, then everything; neither reading keeps them. Of tables that Spark
-  has, `kedge.pipeline.spark.samples` makes the same rows by column functions. `Places.rates` takes either.
+  has, `kedge.pipeline.spark.samples` makes the same rows by column functions. `Places.measured` takes either.
 * A window begins at a multiple of its length since 1970.
 * All samples of a partition count, whatever broker they are of; those without a partition are of a topic at a broker.
   Samples taken during a reassignment are left out, since copies are not the cluster's own load, and so are those of
@@ -25,12 +25,12 @@ from ..tables.rejects import Rejects
 from ..tables.schema import Table
 from .arrays import amounts, indexed, keys_of, known, numbers, sorted_topics, topic_codes
 from .usable import RATES, Bounds, LoadSettings, Refused, judged, rates_of, reasons, reject, times_of
-from .windows import Windows, partials
+from .windows import MAX, Windows, partials
 
 _TIMES: Final = Table(REPLICA_SAMPLE.name, "ts timestamp")
 _BATCH_ROWS: Final = 1 << 17
 _EVER: Final = 2**63 - 1
-_SHIFT: Final = 33  # a key is (topic << 33) + id, and a bit for ids of brokers
+_SHIFT: Final = 34  # a key is (topic << 34) + id, and a bit each for rows of a topic and for those of a known broker
 _UNKNOWN: Final = (
     "the topic is unknown",
     "the partition is unknown",
@@ -46,8 +46,8 @@ def in_batches(rows: Arrow) -> Source:
     """A table in memory as a source."""
 
     def read(table: Table) -> Iterable[Arrow]:
-        for batch in conform(table, rows, table.name).to_batches(max_chunksize=_BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
+        for start in range(0, max(1, rows.num_rows), _BATCH_ROWS):
+            yield conform(table, rows.slice(start, _BATCH_ROWS), table.name)
 
     return read
 
@@ -56,21 +56,27 @@ def reduce(source: Source, settings: LoadSettings, bounds: Bounds) -> Arrow:
     """The rows of RATES by the samples of `source`, which gives those of `replica_sample`."""
     index, windows, refused = _Index(), Windows(settings.statistic), Refused()
     earliest, texts = _Earliest.of(source, bounds), reasons(REPLICA_SAMPLE, settings)
-    row, first_us, last_us = 0, _EVER, -_EVER
+    row, largest = 0, settings.statistic == MAX
     for rows in source(REPLICA_SAMPLE):
         bad = judged(REPLICA_SAMPLE, rows, bounds)
         refused.add(rows, bad, texts)
         good = rows.filter(pa.array((bad == NOBODY) & _counts(rows)))
         if good.num_rows:
             ts, place = times_of(good), index.of(good)
-            first_us, last_us = min(first_us, int(ts.min())), max(last_us, int(ts.max()))
             rates = np.stack([amounts(good.column(name), np.nan) for name in ("in_bps", "out_bps")])
-            windows.add(partials(place, ts // settings.window_us, rates, len(index)), len(index))
+            cells = partials(place, ts // settings.window_us, rates, len(index), largest=largest)
+            windows.add(cells, len(index))
         row += rows.num_rows
         windows.close(earliest.after(row) // settings.window_us)
     rates, seen = windows.rates(len(index))
-    times = {name: np.full(len(index), us) for name, us in (("first_us", first_us), ("last_us", last_us))}
-    columns = {"in_bps": _nullable(rates[0]), "out_bps": _nullable(rates[1]), "windows": seen, **times}
+    first, last = (window * settings.window_us for window in windows.spans(len(index)))
+    columns = {
+        "in_bps": _nullable(rates[0]),
+        "out_bps": _nullable(rates[1]),
+        "windows": seen,
+        "first_us": first,
+        "last_us": last,
+    }
     found = rates_of({**index.columns(), **columns, "samples": index.samples()}, len(index))
     return pa.concat_tables([found, refused.table()])
 
@@ -126,7 +132,9 @@ class _Index:
         topic = np.array(codes, np.int64)[np.asarray(encoded.indices.to_numpy())]
         of_topic = ~known(rows.column("partition"))
         ids = np.where(of_topic, numbers(rows.column("broker_id"), NOBODY), numbers(rows.column("partition")))
-        keys = (topic << _SHIFT) + (of_topic.astype(np.int64) << 32) + (ids & 0xFFFFFFFF)
+        has_id = ~of_topic | known(rows.column("broker_id"))
+        bits = (of_topic.astype(np.int64) << 33) + (has_id.astype(np.int64) << 32)
+        keys = (topic << _SHIFT) + bits + (ids & 0xFFFFFFFF)
         at = indexed(keys, self._keys)
         if (at == NOBODY).any():
             self._add(np.unique(keys[at == NOBODY]))
@@ -148,11 +156,11 @@ class _Index:
         """What each number stands for."""
         keys = np.empty_like(self._keys)
         keys[self._numbers] = self._keys
-        ids, of_topic = keys.astype(np.int32), (keys >> 32 & 1).astype(np.bool_)
+        ids, of_topic, has_id = keys.astype(np.int32), *((keys >> bit & 1).astype(np.bool_) for bit in (33, 32))
         return {
             "topic": pa.array(list(self._topics), pa.string()).take(pa.array(keys >> _SHIFT)),
             "partition": pa.array(ids, pa.int32(), mask=of_topic),
-            "broker_id": pa.array(ids, pa.int32(), mask=~of_topic | (ids == NOBODY)),
+            "broker_id": pa.array(ids, pa.int32(), mask=~of_topic | ~has_id),
         }
 
 
@@ -192,13 +200,13 @@ class Places:
         unknown = rates_of({**given, "reason": pa.array(_UNKNOWN).take(reason)}, found.num_rows)
         unknown = unknown.filter(pc.and_(counting, pc.is_valid(reason)))
         reject(REPLICA_SAMPLE, pa.concat_tables([found.filter(pc.invert(counting)), unknown]), rejects)
-        is_good = np.asarray(counting.to_numpy(), np.bool_) & (at != NOBODY)
-        count, first = len(self.keys) + len(self.groups), found.filter(counting)
+        is_good = np.asarray(pc.and_(counting, pc.is_null(reason)).to_numpy(), np.bool_) & (at != NOBODY)
+        count, spans = len(self.keys) + len(self.groups), found.filter(pa.array(is_good))
         rates, seen = np.full((2, count), np.nan), np.zeros(count)
         for into, name in zip(rates, ("in_bps", "out_bps"), strict=True):
             into[at[is_good]] = amounts(found.column(name), np.nan)[is_good]
         seen[at[is_good]] = numbers(found.column("windows"))[is_good]
-        times = pc.min(first.column("first_us")).as_py(), pc.max(first.column("last_us")).as_py()
+        times = pc.min(spans.column("first_us")).as_py(), pc.max(spans.column("last_us")).as_py()
         windows = 1 if None in times else times[1] // window_us - times[0] // window_us + 1
         return Measured(rates, seen / windows)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 import attrs
@@ -39,7 +39,7 @@ RATES: Final = Table(
 )
 """Samples that were reduced: a row per partition (`broker_id` null), or topic at a broker (`partition` null), with its
 rates and the number of windows that have a sample. With a `reason` they do not count. Times are of the first and last
-sample, or before and after them."""
+sample, or of the beginnings of their windows."""
 
 PLACE: Final = ("topic", "partition", "broker_id", "reason")
 IS_NULL: Final = "column {} is null"
@@ -51,8 +51,8 @@ Bounds: TypeAlias = tuple[int, int]
 class LoadSettings:
     """How samples become rates. `window_s`: samples are averaged within so many seconds. `statistic`: of the windows,
     as in `windows`. `growth`: a factor of every rate, also of estimated ones. `age_max_s`: seconds that a sample may be
-    older than the snapshot. `taken_at`: when snapshots without the table snapshot_time were taken. Raises BadInput for
-    a value that is out of range."""
+    older than the snapshot. `taken_at`: when snapshots without the table snapshot_time were taken; without a zone it is
+    UTC. Raises BadInput for a value that is out of range."""
 
     window_s: int = 300
     statistic: str = MEAN
@@ -80,7 +80,10 @@ class LoadSettings:
 
     @property
     def taken_us(self) -> int | None:
-        return None if self.taken_at is None else round(self.taken_at.timestamp() * SECOND_US)
+        if self.taken_at is None:
+            return None
+        known = self.taken_at if self.taken_at.tzinfo else self.taken_at.replace(tzinfo=UTC)
+        return round(known.timestamp() * SECOND_US)
 
     def bounds(self, times: Arrow | None) -> Bounds:
         """`times`: the table snapshot_time."""
@@ -97,7 +100,7 @@ def measured(table: Table) -> list[str]:
 def reasons(table: Table, settings: LoadSettings) -> tuple[str, ...]:
     """Why a sample does not count; the first reason that holds is given."""
     return (
-        f"the sample is more than {settings.age_max_s:g} s older than the snapshot",
+        f"the sample is more than {settings.age_max_s:.15g} s older than the snapshot",
         f"the sample is more than {LATE_S} s newer than the snapshot",
         *(f"{name} is negative or not a number" for name in measured(table)),
     )

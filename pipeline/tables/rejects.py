@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from .arrow import Arrow, from_rows
@@ -49,8 +48,8 @@ class Rejects:
 
 
 def without_samples(rejected: Arrow) -> Arrow:
-    """The rows that are no samples."""
-    return rejected.filter(pc.invert(pc.is_in(rejected.column("source"), value_set=pa.array(_SAMPLED))))
+    """The rows that are no samples of replicas."""
+    return rejected.filter(pc.not_equal(rejected.column("source"), OF_TABLE + REPLICA_SAMPLE.name))
 
 
 def rows_in(row: Mapping[str, Any]) -> int:
@@ -62,7 +61,7 @@ def rows_in(row: Mapping[str, Any]) -> int:
 def rejected_counts(rejected: Arrow) -> Counter[str]:
     """The number of rejected rows by reason."""
     counts: Counter[str] = Counter()
-    for row in rejected.to_pylist():
+    for row in rejected.select(["source", "raw", "reason"]).to_pylist():
         counts[row["reason"]] += rows_in(row)
     return counts
 

@@ -23,6 +23,7 @@ from .declared import (
     REJECTED_ROWS,
     REPLICA_LOAD,
     REPLICA_SAMPLE,
+    SNAPSHOT_TIME,
     TABLES,
     VALID,
 )
@@ -83,5 +84,5 @@ def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
                 place.write(table, rows.filter(pc.equal(rows["plan"], plan)), plan)
         elif is_valid and table.valid() in VALID:
             place.write(table.valid(), rows)
-        elif not is_valid or table not in COLLECTED:
+        elif not is_valid or table is SNAPSHOT_TIME or table not in COLLECTED:
             place.write(table, rows)

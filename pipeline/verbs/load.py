@@ -95,7 +95,10 @@ class Load:
 
     def _of_times(self, found: Tables) -> list[str]:
         is_sampled = {RATES.name, REPLICA_SAMPLE.name, BROKER_SAMPLE.name} & found.keys()
-        if not is_sampled or SNAPSHOT_TIME.name in found or self.settings.taken_at is not None:
+        is_given, is_known = self.settings.taken_at is not None, SNAPSHOT_TIME.name in found
+        if is_given and is_known:
+            return ["--taken-at is not used, since the time of the snapshot is known (table snapshot_time)"]
+        if not is_sampled or is_given or is_known:
             return []
         return ["when the snapshot was taken is not known (--taken-at), so samples of any age count"]
 

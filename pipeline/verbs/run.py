@@ -25,7 +25,7 @@ from ..stages.export import MANIFEST
 from ..stages.snapshots import digest
 from ..stages.usable import LoadSettings
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, MEASURES, REJECTED_ROWS, RUN, SNAPSHOT
+from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_LOAD, MEASURES, PARTITION, REJECTED_ROWS, RUN, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
 from .check import Check, violations
 from .export import Export
@@ -35,6 +35,7 @@ from .plan import Plan
 from .verb import Said, Tables, Told, Verb
 from .waves import Waves
 
+_RAW: Final = wanted(BROKER, PARTITION, raw=True, optional=True)  # the rejected rows of tables are found again
 _SNAPSHOT: Final = (*wanted(*SNAPSHOT), *wanted(REJECTED_ROWS, BROKER_LOAD, BROKER_DEFAULT, optional=True))
 
 
@@ -55,22 +56,24 @@ class Run:
 
     def reduces(self, cluster: str) -> LoadSettings | None:
         """As `Load.reduces`."""
-        return self.fleet.of(cluster).loads
+        policy = self.fleet.of(cluster)
+        return None if policy.skip else policy.loads
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
         policy = self.fleet.of(place.cluster)
         if policy.skip:
             return _said({**place.named, "skipped": True, "unchanged": False}, 0)
-        kept, last = Kept.over(place), given.get("run")
+        kept, last, notes = Kept.over(place), given.get("run"), []
         if policy.loads is not None:
-            Load(settings=policy.loads).run(kept, given, told)
-            given = read_all(kept, _SNAPSHOT)
+            loaded = Load(settings=policy.loads).run(kept, {**given, **read_all(kept, _RAW)}, told)
+            given, notes = read_all(kept, _SNAPSHOT), loaded.row["notes"]
         digests = (policy.sha256, _digest(given))
         done = None if self.again else self._done(place, last, digests)
         if done is not None:
             return done
         row, code, step = self._plan(kept, policy, told)
+        row["notes"] = [*(note for note in notes if note not in row["notes"]), *row["notes"]]
         if not self.dry_run:
             kept.keep(place)
         if step is not None:

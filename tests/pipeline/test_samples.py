@@ -135,6 +135,16 @@ def test_samples_of_what_is_unknown_are_rejected() -> None:
     assert of_first(found)[0] == 1.0, "whatever broker it was sampled at"
 
 
+def test_a_rejected_sample_gives_no_rate() -> None:
+    """Also where a partition has no leader, or one that is not listed."""
+    parts = [partition("a", 0, [1], leader=-1), partition("b", 0, [1], leader=7)]
+    rows = [sample(NOW, broker_id, None, topic=topic) for broker_id, topic in ((None, "a"), (-1, "x"), (7, "b"))]
+    given = {**tables([broker(1)], parts), "replica_sample": from_rows(REPLICA_SAMPLE, rows)}
+    found = load(validate(given))
+    assert sum(rejected(found).values()) == len(rows)
+    assert found["replica_load"]["write_bps"].to_pylist() == [None, None]
+
+
 def test_the_first_replicas_with_rejected_samples_are_shown_and_all_are_counted() -> None:
     rows = [sample(NOW - timedelta(minutes=n), 1, n % 30, -1.0) for n in range(60)]
     found = loaded([*every(60, 5), *rows])["rejected_rows"]
@@ -154,6 +164,13 @@ def test_computing_loads_again_counts_no_sample_twice() -> None:
     assert rejected(load(given, LoadSettings(age_max_s=1e9))) == {}
 
 
+def test_computing_loads_again_forgets_no_rejected_sample_of_a_broker() -> None:
+    rows = [(NOW - timedelta(days=days), 1, *[None] * 3, 5, *[None] * 6) for days in (0, 2)]
+    given = {**CLUSTER, "broker_sample": from_rows(BROKER_SAMPLE, rows)}
+    once = load(validate({**given, "snapshot_time": from_rows(SNAPSHOT_TIME, [(NOW,)])}))
+    assert rejected(load({**CLUSTER, **once})) == rejected(once) != {}
+
+
 # ---- rates
 
 
@@ -166,7 +183,16 @@ def a_history(seed: int) -> list[Row]:
         number = random.choice([None, *range(6)])
         rates = [random.choice([None, 0.0, random.random() * 1e6, -1.0, math.nan]) for _ in range(2)]
         flags = (random.choice([None, True, True, False]), random.random() < 0.1)
-        rows.append((at, random.choice([1, 2, 3]), random.choice(["t"] * 20 + ["u"]), number, *rates, *flags))
+        rows.append(
+            (
+                at,
+                random.choice([1, 2, 3, 1, 2, 3, 9, -1, None]),
+                random.choice(["t"] * 20 + ["u"]),
+                number,
+                *rates,
+                *flags,
+            )
+        )
     rows.append((NOW - timedelta(days=2), 1, "t", 0, 1.0, None, True, False))  # too old
     return sorted(rows, key=lambda row: row[0])
 
@@ -237,6 +263,18 @@ def test_windows_begin_at_multiples_of_their_length() -> None:
     rows = [sample(NOW - timedelta(seconds=n), bps=bps) for n, bps in ((300, 10.0), (1, 30.0), (0, 1.0))]
     moving = (*sample(NOW - timedelta(hours=5))[:-1], True)
     assert of_first(loaded([moving, sample(NOW - timedelta(days=3)), *rows])) == ((20.0 + 1.0) / 2, 1.0)
+
+
+def test_a_sample_of_what_is_unknown_lowers_no_completeness() -> None:
+    old = sample(NOW - timedelta(hours=20), topic="gone")
+    assert of_first(loaded([*every(300, 10), old])) == (1.0, 1.0)
+
+
+def test_rows_of_partitions_may_come_in_any_order() -> None:
+    """As another program may return validated tables."""
+    given = {**validate(CLUSTER), "replica_sample": from_rows(REPLICA_SAMPLE, every(300, 10))}
+    turned = {name: given[name].take([*range(given[name].num_rows)][::-1]) for name in ("broker", "partition")}
+    assert load({**given, **turned})["replica_load"].equals(load(given)["replica_load"])
 
 
 def test_samples_of_a_broker_that_leads_nothing_of_the_topic_change_nothing() -> None:

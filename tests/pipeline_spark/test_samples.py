@@ -114,7 +114,9 @@ def test_samples_in_files_give_the_same_and_are_left_as_they_are(spark: SparkSes
         kp.write(found, str(tmp_path))
     assert {path: path.read_bytes() for path in before} == before
     kp.write(raw, str(tmp_path / "copy"))
-    assert local.read(tmp_path / "copy", cluster="0")["replica_sample"].num_rows == GIVEN["0"]["replica_sample"].num_rows
+    assert (
+        local.read(tmp_path / "copy", cluster="0")["replica_sample"].num_rows == GIVEN["0"]["replica_sample"].num_rows
+    )
 
 
 def test_samples_of_other_types_and_without_keys_or_a_time(spark: SparkSession) -> None:
