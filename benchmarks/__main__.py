@@ -16,7 +16,7 @@ from benchmarks.figures import under, yardstick
 from benchmarks.hosts import HOSTS
 from benchmarks.place import STORES, place
 
-NOWHERE = ("produce", "fixture", "groups", "plan", "planning", "audit", "hostile")  # of no store
+NOWHERE = ("produce", "fixture", "groups", "plan", "planning", "samples", "audit", "hostile")  # of no store
 MEMORY = ("memory", "alter", "isr", "listing", "metrics", "wire")  # of the memory store
 HERE = (*MEMORY, *NOWHERE)
 ANYWHERE = ("load", "bounce", "moves", "death", "reads", "throttle", "removal", "reduce")

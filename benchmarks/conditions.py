@@ -24,6 +24,7 @@ FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "migrate": _NO_CONTROLLER,
     "plan": {"content": "generated", **_NO_CONTROLLER},
     "planning": {"content": "generated", **_NO_CONTROLLER},
+    "samples": {"content": "generated", **_NO_CONTROLLER},
     "produce": _SERVED,
     "reads": _NO_CONTROLLER,
     "reduce": {"driver": "polled"},  # it measures single passes

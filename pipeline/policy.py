@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,6 +34,7 @@ from .policy_places import at
 from .stages.arrays import Limits
 from .stages.choice import Choice
 from .stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
+from .stages.usable import LoadSettings
 from .stages.waves import WaveSettings
 from .tables.location import PARQUET, Location
 from .windows import window
@@ -43,6 +43,7 @@ STEPS: Final = ("drain", "fix-racks", "set-replication-factor", "rebalance", "ba
 _LIMITS: Final = Limits()
 _WAVES: Final = WaveSettings()
 _BYTES: Final = ("max-bytes", "throttle", "disk-rate", "min-size", "max-size")
+_OPTIONAL: Final = {"samples-age": float, "growth": float, "statistic": str}  # others without a default are integers
 _KINDS: Final = {
     str: "a text",
     dict: "a table",
@@ -56,8 +57,9 @@ _KINDS: Final = {
 @attrs.frozen(kw_only=True)
 class Policy(Choice):
     """The policy of one cluster, with the choice of each of its plans. `steps`: the possible plans; the first that
-    changes something is made. `sha256`: of all values. `window`, `samples_age`: seconds, as for `load`; None: as when
-    the snapshot was loaded. `windows`: in which the waves of an exported plan may start."""
+    changes something is made. `sha256`: of all values. `window` and `samples_age` (seconds), `statistic`, `growth`: as
+    in LoadSettings; if one is given, the others have its defaults. None: as when the snapshot was loaded. `windows`: in
+    which the waves of an exported plan may start."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -77,6 +79,8 @@ class Policy(Choice):
     disk_rate: int | None = None
     window: int | None = None
     samples_age: float | None = None
+    statistic: str | None = None
+    growth: float | None = None
     windows: tuple[str, ...] = ()
 
     def __attrs_post_init__(self) -> None:
@@ -87,20 +91,23 @@ class Policy(Choice):
             raise BadInput("steps: set-replication-factor needs a factor")
         for step in self.steps:
             self.request(step)
-        self.limits, self.waves, self.choice  # noqa: B018 - they check their values
-        if self.window is not None and self.window < 1:
-            raise BadInput(f"window: expected at least 1 second, got {self.window}")
-        if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
-            raise BadInput(f"samples-age: expected seconds, at least 0, got {self.samples_age}")
+        self.limits, self.waves, self.choice, self.loads  # noqa: B018 - they check their values
         try:
             tuple(map(window, self.windows))
         except BadInput as error:
             raise BadInput(f"windows: {error}") from None
 
     @property
-    def loads(self) -> bool:
-        """Whether samples count differently from when the snapshot was collected."""
-        return self.window is not None or self.samples_age is not None
+    def loads(self) -> LoadSettings | None:
+        """How the snapshot is loaded again, if samples count differently from when it was collected."""
+        given: dict[str, Any] = {
+            "window_s": self.window,
+            "age_max_s": self.samples_age,
+            "statistic": self.statistic,
+            "growth": self.growth,
+        }
+        some = {name: value for name, value in given.items() if value is not None}
+        return LoadSettings(**some) if some else None
 
     @property
     def limits(self) -> Limits:
@@ -151,7 +158,7 @@ class Fleet:
 
     @property
     def loads(self) -> bool:
-        return any(policy.loads for policy in (self.default, *self.clusters.values()))
+        return any(policy.loads is not None for policy in (self.default, *self.clusters.values()))
 
 
 def read_policy(path: Path) -> Fleet:
@@ -210,7 +217,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         return parsed
     if type(default) is tuple:
         return tuple(_typed(found, name, list, where=f"{where}."))
-    kind = float if name == "samples-age" else int if default is None else type(default)
+    kind = _OPTIONAL.get(name, int) if default is None else type(default)
     if kind is float and type(value) is int:
         return float(value)
     return _typed(found, name, kind, where=f"{where}.")

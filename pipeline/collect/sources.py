@@ -27,9 +27,10 @@ class Source(NamedTuple):
 
 
 class Of(NamedTuple):
-    """What the files do not contain: the time of reading, and the cluster's name in a list of several."""
+    """What the files do not contain: when the snapshot was taken, which is the time of metrics without one, and the
+    cluster's name in a list of several."""
 
-    now: datetime
+    taken_at: datetime
     listed: str
 
 
@@ -45,10 +46,10 @@ KINDS: Final[Mapping[str, Callable[[Source, Gathered, Of], None]]] = {
     "broker-list": lambda given, into, of: from_broker_list(given.data, given.file, into, cluster=of.listed),
     "log-dirs": lambda given, into, _: from_log_dirs(given.data, given.file, into),
     "partition-meta": lambda given, into, _: from_partition_meta(given.data, given.file, into),
-    "broker-metrics": lambda given, into, of: from_broker_metrics(given.data, given.file, into, now=of.now),
+    "broker-metrics": lambda given, into, of: from_broker_metrics(given.data, given.file, into, now=of.taken_at),
     "capacities": lambda given, into, _: from_capacities(given.data, given.file, into),
     "prometheus": lambda given, into, of: from_prometheus(
-        given.data, given.file, into, broker_id=given.broker_id, now=of.now
+        given.data, given.file, into, broker_id=given.broker_id, now=of.taken_at
     ),
 }
 """By the name of the option of `kedge plan collect`."""

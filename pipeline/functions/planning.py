@@ -13,13 +13,13 @@ is handled.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from datetime import datetime
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
-from ..stages.load import WINDOW_S
 from ..stages.requests import (
     KINDS,
     TOLERANCE,
@@ -34,7 +34,7 @@ from ..stages.requests import (
     Request,
     SetFactor,
 )
-from ..stages.validate import AGE_MAX_S
+from ..stages.usable import LoadSettings
 from ..stages.waves import WaveSettings
 from ..tables.arrow import Arrow, conform
 from ..tables.declared import TABLES
@@ -45,17 +45,30 @@ from .steps import Step
 Frames: TypeAlias = Mapping[str, Any]
 """Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
 
+_LOADS: Final = LoadSettings()
 
-def validate(tables: Frames, *, age_max_s: float = AGE_MAX_S) -> Frames:
+
+def validate(tables: Frames) -> Frames:
     """The rows that can be used, sorted by their keys; adds `rejected_rows` with the others and the reason of each.
-    `age_max_s`: of samples, in seconds. Doing it again changes nothing."""
-    return _then(tables, steps.validation(age_max_s))
+    Samples stay as they are: `compute_load` checks them. Doing it again changes nothing."""
+    return _then(tables, steps.validation())
 
 
-def compute_load(tables: Frames, *, window_s: int = WINDOW_S) -> Frames:
+def compute_load(
+    tables: Frames,
+    *,
+    window_s: int = _LOADS.window_s,
+    statistic: str = _LOADS.statistic,
+    growth: float = _LOADS.growth,
+    age_max_s: float = _LOADS.age_max_s,
+    taken_at: datetime | None = None,
+) -> Frames:
     """Adds `replica_load`, `broker_load` and `rack_load`, in bytes and bytes/s, from sizes and samples of validated
-    tables. `window_s`: samples are averaged within so many seconds, then over these windows."""
-    return _then(tables, steps.loading(window_s))
+    tables, and to `rejected_rows` the samples that do not count. Samples are averaged within `window_s` seconds, and
+    the `statistic` of these windows (mean, p95 or max, which is of the samples) is multiplied by `growth`. Samples more
+    than `age_max_s` seconds older than the snapshot do not count. `taken_at`: when snapshots without the table
+    `snapshot_time` were taken; without both, samples of any time count."""
+    return _then(tables, steps.loading(LoadSettings(window_s, statistic, growth, age_max_s, taken_at)))
 
 
 def check(

@@ -16,6 +16,7 @@ from ..stages.choice import Choice
 from ..stages.load import load
 from ..stages.plan import plan
 from ..stages.requests import ReducePartitions, Request
+from ..stages.usable import LoadSettings
 from ..stages.validate import validate
 from ..stages.waves import WaveSettings, waves
 from ..tables.arrow import Arrow, conform
@@ -31,6 +32,7 @@ from ..tables.declared import (
     REDUCTION,
     REJECTED_ROWS,
     REPLICA_LOAD,
+    REPLICA_SAMPLE,
     TABLES,
     VIOLATION,
 )
@@ -44,15 +46,22 @@ _LOADED: Final = {**_COLLECTED, REPLICA_LOAD: "compute_load adds"}
 @attrs.frozen
 class Step:
     """`run`: from the tables of a snapshot to those that it adds or replaces. `makes`: these tables, at most. `needs`:
-    the tables without which it cannot run, and the function that adds them."""
+    the tables without which it cannot run, and the function that adds them. `reduces`: how it reduces the samples of
+    replicas, which `run` takes as a table, as a function that reads them, or reduced."""
 
     run: Callable[[Tables], Tables]
     makes: Sequence[Table]
     needs: Mapping[Table, str] = attrs.field(factory=lambda: _COLLECTED)
+    reduces: LoadSettings | None = None
 
     def __call__(self, tables: Tables) -> Tables:
         """Raises PipelineError if the snapshot cannot be used."""
-        return self.run({name: conform(TABLES[name], table, name) for name, table in tables.items()})
+        checked = {
+            name: conform(TABLES[name], table, name)
+            for name, table in tables.items()
+            if name in TABLES and name != REPLICA_SAMPLE.name  # which may be large, and is checked in batches
+        }
+        return self.run({**tables, **checked})
 
     def check(self, names: AbstractSet[str]) -> None:
         """Raises BadInput if a table is missing, or is none of the pipeline's."""
@@ -63,12 +72,13 @@ class Step:
             raise BadInput("; ".join(f"no table {name}, which {adds}" for name, adds in missing.items()))
 
 
-def validation(age_max_s: float) -> Step:
-    return Step(partial(validate, age_max_s=age_max_s), (REJECTED_ROWS,))
+def validation() -> Step:
+    return Step(validate, (REJECTED_ROWS,))
 
 
-def loading(window_s: int) -> Step:
-    return Step(partial(load, window_s=window_s), (BROKER, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR))
+def loading(settings: LoadSettings) -> Step:
+    makes = (BROKER, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR, REJECTED_ROWS)
+    return Step(partial(load, settings=settings), makes, reduces=settings)
 
 
 def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:

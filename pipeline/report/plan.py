@@ -24,6 +24,7 @@ from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_wor
 from ..stages.requests import settings_of
 from ..tables.arrow import Arrow, empty
 from ..tables.declared import BROKER, LOG_DIR, PLAN_LOAD
+from ..tables.rejects import rejected_counts
 from .page import facts, page, plot, verdict
 from .plan_plots import plots
 from .plan_tables import tables_of
@@ -62,7 +63,7 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
     )
     waves = tables["wave"].to_pylist() if "wave" in tables else []
     kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
-    rejected = tables["rejected_rows"].num_rows if "rejected_rows" in tables else 0
+    rejected = rejected_counts(tables["rejected_rows"]).total() if "rejected_rows" in tables else 0
     rows = counted(rejected, "row", ",")
     beside = f" Left out: {rows} of the snapshot, which were rejected." if rejected else ""
     tables = {LOG_DIR.name: empty(LOG_DIR), **tables}

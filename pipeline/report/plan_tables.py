@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from ..amounts import amount, duration
 from ..cautions import known_amount
 from ..tables.arrow import Arrow
+from ..tables.rejects import rows_in
 from .page import table
 from .plan_plots import brokers_of
 
@@ -28,7 +29,9 @@ def tables_of(tables: Mapping[str, Arrow]) -> Iterator[str]:
         yield _counted("In no wave, by reason", tables["wave_reason"], ("reason",), _partition)
     yield _violations(tables)
     if "rejected_rows" in tables:
-        yield _counted("Rejected rows, by reason", tables["rejected_rows"], ("source", "reason"), _rejected)
+        rejected = tables["rejected_rows"]
+        counts = [rows_in(row) for row in rejected.to_pylist()]
+        yield _counted("Rejected rows, by reason", rejected, ("source", "reason"), _rejected, counts)
     yield _waves(tables)
     yield _brokers(tables)
 
@@ -61,16 +64,23 @@ def _reductions(tables: Mapping[str, Arrow]) -> str:
     return table("Topics that could have fewer partitions", ("topic", "partitions", "to", "bytes", "rates are"), found)
 
 
-def _counted(title: str, found: Arrow, by: Sequence[str], example: Callable[[dict[str, Any]], str]) -> str:
-    """A row per kind with its number and first example, the most frequent first."""
+def _counted(
+    title: str,
+    found: Arrow,
+    by: Sequence[str],
+    example: Callable[[dict[str, Any]], str],
+    counts: Sequence[int] | None = None,
+) -> str:
+    """A row per kind with its number and first example, the most frequent first. `counts`: what each row stands for."""
     placed = found.append_column("place", pa.array(range(found.num_rows), pa.int64()))
-    groups = placed.group_by(list(by)).aggregate([("place", "count"), ("place", "min")])
-    order = [("place_count", "descending"), *((name, "ascending") for name in by)]
+    counted = placed.append_column("count", pa.array(counts or [1] * found.num_rows, pa.int64()))
+    groups = counted.group_by(list(by)).aggregate([("count", "sum"), ("place", "min")])
+    order = [("count_sum", "descending"), *((name, "ascending") for name in by)]
     rows = []
     for row in groups.sort_by(order).to_pylist():
         (first,) = found.slice(row["place_min"], 1).to_pylist()
-        rows.append((*(row[name] for name in by), row["place_count"], example(first)[:_EXAMPLE_CHARACTERS_MAX]))
-    return table(f"{title}: {found.num_rows:,} in all", (*by, "number", "first example"), rows)
+        rows.append((*(row[name] for name in by), row["count_sum"], example(first)[:_EXAMPLE_CHARACTERS_MAX]))
+    return table(f"{title}: {pc.sum(counted['count']).as_py() or 0:,} in all", (*by, "number", "first example"), rows)
 
 
 def _partition(row: dict[str, Any]) -> str:

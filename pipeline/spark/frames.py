@@ -4,8 +4,10 @@
   snapshot only. All rows of a snapshot go to one worker, which calls the same functions as the local engine.
 * Nothing is computed before the user's own action. Several steps are one pass over the rows, but each table that is
   read is a pass of its own: `persist` keeps the result for several.
+* Samples of replicas, which may be more than fit into a worker, are rows that no worker gets: column functions reduce
+  them to a row per replica first (`samples`).
 * Tables below a location are read by the workers, so that their rows do not pass through the JVM, which would cost ten
-  times as much as a plan (docs/decisions/0092).
+  times as much as a plan (docs/decisions/0092). The worker reduces samples in batches.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import pyarrow as pa
 from ..errors import BadInput, PipelineError
 from ..functions import collecting
 from ..functions.steps import Step, Tables
+from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import conform, empty
-from ..tables.declared import BROKER, OF_PLAN, PARTITION, TABLES
+from ..tables.declared import BROKER, OF_PLAN, PARTITION, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import Place, find_places
 from ..tables.keys import KEYS, Batches, Key, keys_in
 from ..tables.location import location
@@ -34,6 +37,7 @@ Reads: TypeAlias = Callable[[Key, Batches], Tables]
 
 _NEEDED: Final = (BROKER, PARTITION, *OF_PLAN)
 """Tables that exist where they have no rows."""
+_SAMPLES: Final = REPLICA_SAMPLE.name
 
 
 class Snapshots(Mapping[str, "DataFrame"]):
@@ -53,6 +57,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
         self._frame, self._keys, self._names, self._is_spread = frame, tuple(keys), tuple(names), is_spread
         self._reads = reads
         self._steps: tuple[Step, ...] = ()
+        self._computed = frame
 
     @classmethod
     def of(cls, tables: Mapping[str, DataFrame]) -> Snapshots:
@@ -64,23 +69,49 @@ class Snapshots(Mapping[str, "DataFrame"]):
 
     def then(self, step: Step) -> Snapshots:
         """The tables after one more step."""
+        frame, is_spread = self._frame, self._is_spread
+        if step.reduces is not None and _SAMPLES in frame.columns:
+            if RATES.name in frame.columns:  # for other settings, which an earlier step needs
+                return self._after(self._rows()).then(step)
+            frame, is_spread = packed([frame, self._rates(step.reduces)]), False
         names = dict.fromkeys((*self._names, *(table.key for table in step.makes)))
-        found = Snapshots(self._frame, self._keys, tuple(names), self._reads or _gathers(self._names))
-        found._is_spread, found._steps = self._is_spread, (*self._steps, step)
+        found = Snapshots(frame, self._keys, tuple(names), self._reads or _gathers(self._names), is_spread=is_spread)
+        found._steps = (*self._steps, step)
+        return found
+
+    def _rates(self, settings: LoadSettings) -> DataFrame:
+        """The reduced samples, as rows of a frame with a column per table."""
+        from .samples import reduced  # noqa: PLC0415 - this module can be imported without PySpark
+
+        times = _table(self._frame, SNAPSHOT_TIME.name, self._keys) if SNAPSHOT_TIME.name in self._names else None
+        return pack(RATES, reduced(self[_SAMPLES], times, settings, self._keys), self._keys)
+
+    def _after(self, rows: DataFrame) -> Snapshots:
+        """The tables as rows that were computed, and the samples."""
+        has_samples = _SAMPLES in self._names
+        samples = [pack(REPLICA_SAMPLE, self[_SAMPLES], self._keys)] if has_samples else []
+        is_spread = self._reads is not None and not has_samples
+        found = Snapshots(packed([rows, *samples]), self._keys, self._names, is_spread=is_spread)
+        found._computed = rows
         return found
 
     def persist(self) -> Snapshots:
         """As the function."""
-        return Snapshots(self._rows().persist(), self._keys, self._names, is_spread=True)
+        return self._after(self._rows().persist())
 
     def unpersist(self) -> None:
         """Forget what `persist` has kept."""
-        self._frame.unpersist()
+        self._computed.unpersist()
 
     def __getitem__(self, name: str) -> DataFrame:
         if name not in self._names:
             raise KeyError(name)
-        return self._rows().where(f"`{name}` IS NOT NULL").select(*self._keys, f"`{name}`.*")
+        if name != _SAMPLES:
+            return _table(self._rows(), name, self._keys)
+        rows = self._frame  # no step changes them
+        if name not in rows.columns:
+            rows = Snapshots(rows, self._keys, (name,), self._reads, is_spread=self._is_spread)._rows()  # noqa: SLF001 - of this class
+        return _table(rows, name, self._keys)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
@@ -93,7 +124,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
         """The columns before those of each table."""
         return self._keys
 
-    def each(self, result: Callable[[Key, Tables], Batches], columns: str) -> DataFrame:
+    def each(self, result: Callable[[Key, Tables], Batches], columns: str, *, with_samples: bool = False) -> DataFrame:
         """What a worker makes of the tables of each snapshot, by its key. `columns`: of the batches."""
         reads, steps = self._reads or _gathers(self._names), self._steps
 
@@ -104,30 +135,41 @@ class Snapshots(Mapping[str, "DataFrame"]):
                     found = {**found, **step(found)}
             except PipelineError as error:
                 raise type(error)(f"snapshot {'/'.join(map(str, key))}: {error}" if key else str(error)) from error
-            return result(key, found)
+            return result(key, {name: table for name, table in found.items() if name in TABLES})
 
-        frame = self._frame if self._is_spread else spread(self._frame, self._keys)
-        return grouped(frame, self._keys, work, columns)
+        frame = self._frame if with_samples else _without_samples(self._frame)
+        return grouped(frame if self._is_spread else spread(frame, self._keys), self._keys, work, columns)
 
     def _rows(self) -> DataFrame:
-        """A frame with a column per table."""
+        """A frame with a column per table, which may be without the samples."""
         if self._reads is None:
-            return self._frame
-        keys, tables = self._keys, [TABLES[name] for name in self._names]
+            return _without_samples(self._frame)
+        keys, is_alone = self._keys, self._names == (_SAMPLES,)
+        tables = [TABLES[name] for name in self._names if name != _SAMPLES or is_alone]
 
         def rows(key: Key, found: Tables) -> Batches:
             same, of = dict(zip(keys, key, strict=True)), schema(keys, tables)
             for table in (table for table in tables if table.name in found):
-                yield from rows_of(of, same, table, conform(table, found[table.name], table.name))
+                given = found[table.name]
+                for some in given(table) if callable(given) else (conform(table, given, table.name),):
+                    yield from rows_of(of, same, table, some)
 
         return self.each(rows, columns(keys, tables))
 
 
 def _gathers(names: Sequence[str]) -> Reads:
     """The tables of a snapshot from its rows."""
-    tables = [TABLES[name] for name in names]
+    tables = [*(TABLES[name] for name in names), RATES]
     none = {table.name: empty(table) for table in tables if table in _NEEDED}
     return lambda _, batches: none | gathered(tables, batches)
+
+
+def _without_samples(frame: DataFrame) -> DataFrame:
+    return frame.where(f"`{_SAMPLES}` IS NULL").drop(_SAMPLES) if _SAMPLES in frame.columns else frame
+
+
+def _table(rows: DataFrame, name: str, keys: Sequence[str]) -> DataFrame:
+    return rows.where(f"`{name}` IS NOT NULL").select(*keys, f"`{name}`.*")
 
 
 def read(
@@ -146,14 +188,14 @@ def read(
     places = [(place.cluster, place.snapshot) for place in found]
     frame = spark.createDataFrame(places, "cluster string, snapshot string").repartition(tasks_of(len(places)))
     there = [table for table in tables if at.is_there(table.name)]
-    wanted = [table.name for table in there]
-    return Snapshots(
-        frame,
-        KEYS,
-        [table.key for table in there],
-        lambda key, _: read_tables(Place(at, *map(str, key)), wanted, plan),
-        is_spread=True,
-    )
+    wanted = [table.name for table in there if table is not REPLICA_SAMPLE]
+    sampled = {_SAMPLES} & {table.name for table in there}
+
+    def reads(key: Key, _: Batches) -> Tables:
+        place = Place(at, *map(str, key))
+        return {**read_tables(place, wanted, plan), **dict.fromkeys(sampled, place.batches)}
+
+    return Snapshots(frame, KEYS, [table.key for table in there], reads, is_spread=True)
 
 
 def collect(
@@ -181,9 +223,15 @@ def write(tables: Mapping[str, DataFrame], root: str) -> None:
     if given.keys_of_rows != KEYS:
         raise BadInput("expected tables with the columns cluster and snapshot")
 
+    is_raw = "replica_load" not in given  # otherwise the samples stay where they are
+
     def kept(key: Key, found: Tables) -> Batches:
+        if is_raw and callable(samples := found.get(_SAMPLES)):
+            rows = [*samples(REPLICA_SAMPLE)]
+            found = {name: table for name, table in found.items() if name != _SAMPLES}
+            found |= {_SAMPLES: pa.concat_tables(rows)} if rows else {}
         write_tables(Place(at, *map(str, key)), found)
         yield pa.RecordBatch.from_pylist([{"snapshots": 1}], schema=pa.schema([("snapshots", pa.int32())]))
 
     with failing():
-        given.each(kept, "snapshots int").collect()
+        given.each(kept, "snapshots int", with_samples=is_raw).collect()

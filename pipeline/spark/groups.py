@@ -3,6 +3,7 @@ worker, by (cluster, snapshot), which does what the local engine does; the rows 
 written.
 
 * A row belongs to one table, which is a column of that name; the others are null.
+* Samples of replicas are reduced by column functions before (`samples`).
 * The job runs once, and Spark keeps its result until it is written (a local checkpoint). If a worker loses a part, the
   writing fails; the job is not repeated from half-written tables. A killed process leaves nothing behind.
 * The rows that say that a plan, its waves or a run exists are removed first and written last. So a killed process
@@ -13,15 +14,16 @@ written.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from pyspark.sql import functions as f
 
 from ..errors import PipelineError
+from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import arrow_schema
-from ..tables.declared import SNAPSHOT_TIME, TABLES
+from ..tables.declared import REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import PART, Place, Wanted
 from ..tables.keys import KEYS, Batches
 from ..tables.location import Location
@@ -43,6 +45,7 @@ from .packed import (
     spread,
     tasks_of,
 )
+from .samples import reduced
 from .verbs import result, said_of
 
 if TYPE_CHECKING:
@@ -66,7 +69,7 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
     named = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
     with failing():
         work = _work(verb, catalog.root)
-        rows = spread(packed([named, *read]), KEYS, tasks_of(len(places)))
+        rows = spread(packed([named, *read, *_rates(catalog, verb, keys)]), KEYS, tasks_of(len(places)))
         done = grouped(rows, KEYS, work, _COLUMNS).localCheckpoint()
         reports = done.where("changes IS NOT NULL").select(*_SAID).collect()
     changes: Changes = {}
@@ -128,8 +131,23 @@ def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | 
     return last.join(f.broadcast(of), "cluster").select(*KEYS, table.name)
 
 
+def _rates(catalog: Catalog, verb: Verb, keys: Sequence[Key]) -> Iterator[DataFrame]:
+    """The reduced samples of these snapshots, as rows for a group."""
+    reduces = getattr(verb, "reduces", None)
+    samples = catalog.read(REPLICA_SAMPLE) if reduces is not None else None
+    if reduces is None or samples is None:
+        return
+    by_settings: dict[LoadSettings, list[Key]] = {}
+    for key in keys:
+        if (settings := reduces(key[0])) is not None:
+            by_settings.setdefault(settings, []).append(key)
+    for settings, some in by_settings.items():
+        rows = samples.where(condition(REPLICA_SAMPLE, some))
+        yield pack(RATES, reduced(rows, catalog.read(SNAPSHOT_TIME), settings, KEYS), KEYS)
+
+
 def _work(verb: Verb, root: Location) -> Callable[..., Batches]:
-    wanted = list({one.table.name: one.table for one in _wanted(verb)}.values())
+    wanted = [*{one.table.name: one.table for one in _wanted(verb)}.values(), RATES]
 
     def work(key: Sequence[str], batches: Batches) -> Batches:
         cluster, snapshot = key

@@ -1,8 +1,8 @@
 """Validated tables -> the load of each partition, broker and rack.
 
 * Size of a partition: its largest log. Unknown: the mean of its topic, null if there is none.
-* Rates: samples are averaged per window of `window_s`, then over the windows that have samples. Samples taken during a
-  reassignment are ignored, since copies are not the cluster's own load.
+* Rates: samples are averaged per window, and a statistic of the windows is the rate (`samples`). Every rate is
+  multiplied by the growth.
 * Basis: measured (of the partition, at its leader), split (a topic's rate at a broker, over the partitions that it
   leads, by size), size_only (no rate: the size over the retention; null if either is unknown or unlimited).
 * Completeness: the share of windows with a sample, 0.5 for size_only; 0 if no value of the partition itself gives the
@@ -23,17 +23,22 @@ import pyarrow.compute as pc
 
 from ..kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
 from ..kernel.resources import stepped
-from ..tables.arrow import Arrow, conform, empty, from_columns
+from ..tables.arrow import Arrow, conform, empty, from_columns, in_order
 from ..tables.declared import (
     BROKER,
     BROKER_LOAD,
+    BROKER_SAMPLE,
     MEASURED,
+    PARTITION,
     RACK_LOAD,
+    REJECTED_ROWS,
     REPLICA_LOAD,
     REPLICA_LOG,
+    REPLICA_SAMPLE,
     SIZE_ONLY,
     SPLIT,
 )
+from ..tables.rejects import Rejects, without_samples
 from .arrays import (
     SHARE_STEPS,
     Limits,
@@ -48,8 +53,9 @@ from .arrays import (
     topic_codes,
 )
 from .log_dirs import with_reported, with_sizes
+from .samples import Measured, Places, in_batches, of_brokers, reduce
+from .usable import RATES, LoadSettings
 
-WINDOW_S: Final = 300
 _BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
 
 
@@ -63,17 +69,28 @@ class _Rates:
     completeness: Floats
 
 
-def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, Arrow]:
-    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities derived from free bytes, or by
-    default."""
-    partition, broker = tables["partition"], tables["broker"]
+def load(tables: Mapping[str, Any], settings: LoadSettings = LoadSettings()) -> dict[str, Arrow]:  # noqa: B008 - it is frozen
+    """`replica_load`, `broker_load`, `rack_load`; `broker` with capacities derived from free bytes, or by default;
+    `broker_sample` without the rows that do not count; and `rejected_rows` with those and the samples of replicas that
+    do not. In the place of the table `replica_sample` may be a function that reads it (`samples.Source`)."""
+    partition, broker, rejects = tables["partition"], in_order(BROKER, tables["broker"]), Rejects()
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
     keys = keys_of(topic, numbers(partition.column("partition")))
+    if (keys[1:] < keys[:-1]).any():  # as another program may return them
+        return load({**tables, "partition": in_order(PARTITION, partition)}, settings)
     size, sized, meant = _sizes(tables.get("replica_log"), topics, topic, keys)
     rates = _unmeasured(partition, size, sized, meant)
-    if "replica_sample" in tables and tables["replica_sample"].num_rows:
-        _measure(rates, tables["replica_sample"], partition, topics=topics, keys=keys, size=size, window_s=window_s)
+    bounds = settings.bounds(tables.get("snapshot_time"))
+    reduced = tables.get(RATES.name)
+    if reduced is None and REPLICA_SAMPLE.name in tables:
+        given = tables[REPLICA_SAMPLE.name]
+        reduced = reduce(given if callable(given) else in_batches(given), settings, bounds)
+    if reduced is not None:
+        places = Places.of(broker, partition)
+        _measure(rates, places.measured(reduced, settings.window_us, rejects), places.group, size)
+    rates.write *= settings.growth
+    rates.read *= settings.growth
     found = from_columns(
         REPLICA_LOAD,
         {
@@ -87,7 +104,10 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
         },
     )
     cluster = to_cluster(broker, partition, found, limits=Limits(), ignore_racks=True)
-    measured = _with_capacity(broker, tables.get("broker_sample"), cluster)
+    sampled = tables.get(BROKER_SAMPLE.name)
+    if sampled is not None:
+        sampled = of_brokers(sampled, cluster.brokers, settings, bounds, rejects)
+    measured = _with_capacity(broker, sampled, cluster)
     capable = conform(BROKER, defaulted(measured, tables.get("broker_default")), "broker")
     dirs = {}
     if "log_dir" in tables:
@@ -96,9 +116,17 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
     return {
         "broker": capable,
         **dirs,
+        **({} if sampled is None else {BROKER_SAMPLE.name: sampled}),
         "replica_load": found,
         **_sums(cluster, broker, rates),
+        REJECTED_ROWS.name: pa.concat_tables([*_rejected_before(tables), rejects.table()]),
     }
+
+
+def _rejected_before(tables: Mapping[str, Any]) -> list[Arrow]:
+    """The rejected rows that are no samples of replicas, which are judged here. Of brokers only good samples remain."""
+    before = tables.get(REJECTED_ROWS.name)
+    return [] if before is None else [conform(REJECTED_ROWS, without_samples(before), REJECTED_ROWS.name)]
 
 
 def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[Ints, Bools, Bools]:
@@ -138,84 +166,26 @@ def _unmeasured(partition: Arrow, size: Ints, sized: Bools, meant: Bools) -> _Ra
     return _Rates(write, np.full(len(size), np.nan), basis, np.where(said, 1.0, np.where(sized & ends, 0.5, 0.0)))
 
 
-def _measure(
-    rates: _Rates, samples: Arrow, partition: Arrow, *, topics: Any, keys: Ints, size: Ints, window_s: int
-) -> None:
-    """Write the sampled rates into `rates`."""
-    moving = np.asarray(samples.column("in_reassignment").to_numpy(), np.bool_)
-    follows = np.asarray(pc.fill_null(pc.invert(samples.column("is_leader")), False).to_numpy(), np.bool_)  # noqa: FBT003 - pyarrow's
-    ts = np.asarray(samples.column("ts").cast(pa.int64()).to_numpy(), np.int64)
-    window = (ts - ts.min()) // (window_s * 1_000_000)
-    windows = int(window.max()) + 1
-    topic, number = topic_codes(samples.column("topic"), topics), numbers(samples.column("partition"), NOBODY)
-    of_topic = number == NOBODY
-    values = (amounts(samples.column("in_bps"), np.nan), amounts(samples.column("out_bps"), np.nan))
-    at = np.where(of_topic, NOBODY, indexed(keys_of(topic, number), keys))
-    good = (at != NOBODY) & ~moving & ~follows
-    _put(rates, at[good], window[good], windows, values=[v[good] for v in values], basis=_BASES.index(MEASURED))
-    ids = numbers(samples.column("broker_id"), NOBODY)
-    good = of_topic & ~moving
-    sampled = (topic[good], ids[good], window[good], windows)
-    _split(rates, partition, topics, size, sampled, values=[v[good] for v in values])
-
-
-def _put(rates: _Rates, at: Ints, window: Ints, windows: int, *, values: list[Floats], basis: int) -> None:
-    if not len(at):
-        return
-    means, seen = _means(at, window, windows, values, len(rates.write))
-    for whole, mean in zip((rates.write, rates.read), means, strict=True):
-        whole[np.isfinite(mean)] = mean[np.isfinite(mean)]
-    measured = np.isfinite(means[0])
-    rates.basis[measured] = basis
-    rates.completeness[measured] = seen[measured]
-
-
-def _means(at: Ints, window: Ints, windows: int, values: list[Floats], n: int) -> tuple[list[Floats], Floats]:
-    """For each place the mean over windows of the means within them, NaN without samples; and the share of windows with
-    a sample."""
-    cells, cell = np.unique(at * windows + window, return_inverse=True)
-    means = []
-    for value in values:
-        valid = np.isfinite(value)
-        count = np.bincount(cell[valid], minlength=len(cells))
-        sums = np.bincount(cell[valid], stepped(value[valid]), len(cells))
-        there = count > 0
-        in_window = stepped(sums[there] / count[there])
-        place = cells[there] // windows
-        per_place = np.bincount(place, minlength=n)
-        total = np.bincount(place, in_window, n)
-        means.append(np.where(per_place > 0, total / np.maximum(per_place, 1), np.nan))
-    return means, np.bincount(cells // windows, minlength=n) / windows
-
-
-def _split(
-    rates: _Rates,
-    partition: Arrow,
-    topics: Any,
-    size: Ints,
-    sampled: tuple[Ints, Ints, Ints, int],
-    *,
-    values: list[Floats],
-) -> None:
-    """A topic's rate at a broker is distributed over its partitions that the broker leads, by size, unless a better
-    value is known."""
-    topic, ids, window, windows = sampled
-    if not len(topic):
-        return
-    led = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("leader")))
-    groups, group = np.unique(led, return_inverse=True)
-    at = indexed(keys_of(topic, ids), groups)
-    good = at != NOBODY
-    means, seen = _means(at[good], window[good], windows, [v[good] for v in values], len(groups))
+def _measure(rates: _Rates, found: Measured, group: Ints, size: Ints) -> None:
+    """Write the sampled rates into `rates`. The rate of a topic at a broker is distributed over its partitions that the
+    broker leads, by size, unless a better value is known."""
+    count = len(rates.write)
+    own, share = found.rates[:, :count], found.completeness[:count]
+    _put(rates, own, share, np.ones(count, np.bool_), MEASURED)
     weight = np.where(np.bincount(group, size)[group] > 0, size, 1).astype(np.float64)
-    share = weight / np.maximum(np.bincount(group, weight)[group], 1e-300)
-    unknown = rates.basis == _BASES.index(SIZE_ONLY)
-    for whole, mean in zip((rates.write, rates.read), means, strict=True):
-        put = unknown & np.isfinite(mean[group])
-        whole[put] = (mean[group] * share)[put]
-    put = unknown & np.isfinite(means[0][group])
-    rates.basis[put] = _BASES.index(SPLIT)
-    rates.completeness[put] = seen[group][put]
+    part = weight / np.maximum(np.bincount(group, weight)[group], 1e-300)
+    split, share = found.rates[:, count:][:, group] * part, found.completeness[count:][group]
+    _put(rates, split, share, rates.basis == _BASES.index(SIZE_ONLY), SPLIT)
+
+
+def _put(rates: _Rates, found: Floats, share: Floats, where: Bools, basis: str) -> None:
+    """Write the known ones of the rates, 2 x P, for the partitions at `where`."""
+    for whole, values in zip((rates.write, rates.read), found, strict=True):
+        put = where & np.isfinite(values)
+        whole[put] = values[put]
+    measured = where & np.isfinite(found[0])
+    rates.basis[measured] = _BASES.index(basis)
+    rates.completeness[measured] = share[measured]
 
 
 def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Arrow:

@@ -5,13 +5,12 @@
   dead, and reported: a partition must not vanish from the plan because a broker is unknown.
 * replica_log: no negative size, a known partition and a broker that holds it, each log once, none that is ten times as
   large as other logs of the partition. Future replicas are kept aside.
-* samples: no negative rates, known names, none older than the newest by more than `age_max_s`.
+* samples are not looked at: they are judged where they are reduced (`usable`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import timedelta
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
@@ -25,21 +24,18 @@ from ..tables.arrow import Arrow, conform, from_rows, in_order
 from ..tables.declared import (
     BROKER,
     BROKER_DEFAULT,
-    BROKER_SAMPLE,
     DEAD,
     PARTITION,
     REJECTED_ROWS,
     REPLICA_LOG,
-    REPLICA_SAMPLE,
     STATES,
 )
-from ..tables.rejects import Rejects
+from ..tables.rejects import OF_TABLE, Rejects
 from ..tables.schema import Table
 from .arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes
+from .usable import negative
 
-AGE_MAX_S: Final = 86_400
 DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"  # `check` finds stored rows by this text
-_TABLE: Final = "table "
 _OUTLIER_FACTOR: Final = 10
 _OUTLIER_BYTES_MIN: Final = 1 << 30  # smaller logs do not affect a plan
 _OUTLIER_LOGS_MIN: Final = 3  # with two it is not known which one is wrong
@@ -62,7 +58,8 @@ class _Sieve:
         return self.rows.column(name)
 
     def refuse(self, where: Any, reason: str) -> None:
-        self.reason[where & (self.reason == "")] = reason
+        if where.any():
+            self.reason[where & (self.reason == "")] = reason
 
     def result(self) -> Arrow:
         """The rows without a reason; the others are rejected."""
@@ -71,27 +68,22 @@ class _Sieve:
             return self.rows
         places = np.nonzero(~good)[0]
         for place, row in zip(places.tolist(), self.rows.take(places).to_pylist(), strict=True):
-            self.rejects.add(f"{_TABLE}{self.table.name}", place + 1, row, str(self.reason[place]))
+            self.rejects.add(f"{OF_TABLE}{self.table.name}", place + 1, row, str(self.reason[place]))
         return self.rows.filter(pa.array(good))
 
 
-def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
-    """The same tables without unusable rows, sorted by their keys; `rejected_rows` has those, too. Doing it again gives
-    the same. Raises BadInput if a column is missing or of another type."""
+def validate(tables: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tables without unusable rows, sorted by their keys, and samples as they are; `rejected_rows` has the
+    unusable ones, too. Doing it again gives the same. Raises BadInput if a column is missing or of another type."""
     rejects = Rejects()
     broker = _brokers(tables["broker"], rejects)
     partition = _partitions(tables["partition"], rejects)
     broker = _with_unlisted(broker, partition, rejects)
-    found = {"broker": broker, "partition": partition}
+    found = {**tables, "broker": broker, "partition": partition}
     if "broker_default" in tables:
         found["broker_default"] = _capacities(_Sieve(BROKER_DEFAULT, tables["broker_default"], rejects)).result()
     if "replica_log" in tables:
         found["replica_log"] = _logs(tables["replica_log"], broker, partition, rejects)
-    for table, check in ((REPLICA_SAMPLE, _replica_samples), (BROKER_SAMPLE, _broker_samples)):
-        if table.name in tables:
-            sieve = _Sieve(table, tables[table.name], rejects)
-            _old(sieve, age_max_s)
-            found[table.name] = _samples(sieve, broker, partition, check)
     found["rejected_rows"] = _together(tables.get("rejected_rows"), rejects.table())
     return found
 
@@ -110,7 +102,7 @@ def _together(before: Arrow | None, now: Arrow) -> Arrow:
 
 def of_sources(rejected: Arrow) -> Arrow:
     """The rows that were rejected before they were rows of tables: validation finds the others again."""
-    return rejected.filter(pc.invert(pc.starts_with(rejected.column("source"), _TABLE)))
+    return rejected.filter(pc.invert(pc.starts_with(rejected.column("source"), OF_TABLE)))
 
 
 def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
@@ -132,7 +124,7 @@ def _with_state(rows: Arrow) -> Arrow:
 
 def _capacities(sieve: _Sieve) -> _Sieve:
     for name in BROKER_DEFAULT.names:
-        sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
+        sieve.refuse(negative(sieve.column(name)), f"{name} is negative or not a number")
     return sieve
 
 
@@ -154,7 +146,7 @@ def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
         in_row = np.sort(table, axis=1)
         twice = ((in_row[:, 1:] == in_row[:, :-1]) & (in_row[:, 1:] != NOBODY)).any(axis=1)
         sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker occurs twice among {name}")
-    sieve.refuse(_negative(sieve.column("write_bps")), "write_bps is negative or not a number")
+    sieve.refuse(negative(sieve.column("write_bps")), "write_bps is negative or not a number")
     return in_order(PARTITION, sieve.result())
 
 
@@ -166,7 +158,7 @@ def _with_unlisted(broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
         return broker
     for broker_id in unlisted:
         reason = "the broker holds replicas and is not listed: it counts as dead"
-        rejects.add(f"{_TABLE}broker", None, {"broker_id": broker_id}, reason)
+        rejects.add(f"{OF_TABLE}broker", None, {"broker_id": broker_id}, reason)
     more = from_rows(BROKER, [(broker_id, None, None, DEAD, None, None, None) for broker_id in unlisted])
     return in_order(BROKER, pa.concat_tables([broker, more]))
 
@@ -209,41 +201,6 @@ def _outliers(at: Ints, size: Ints, counted: Bools) -> Bools:
     return found
 
 
-_Check = Callable[[_Sieve, Arrow, Arrow], None]
-
-
-def _old(sieve: _Sieve, age_max_s: float) -> None:
-    if sieve.rows.num_rows:
-        newest = pc.max(sieve.column("ts")).as_py()
-        old = pc.less(sieve.column("ts"), pa.scalar(newest - timedelta(seconds=age_max_s), sieve.column("ts").type))
-        reason = f"the sample is more than {age_max_s:g} s older than the newest"
-        sieve.refuse(np.asarray(old.to_numpy(), np.bool_), reason)
-
-
-def _samples(sieve: _Sieve, broker: Arrow, partition: Arrow, check: _Check) -> Arrow:
-    for name, kind, _ in sieve.table.columns:
-        if kind == "double" or name == "disk_free_bytes":
-            sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or not a number")
-    ids = numbers(sieve.column("broker_id"), NOBODY)
-    unknown = indexed(ids, numbers(broker.column("broker_id"))) == NOBODY
-    sieve.refuse(known(sieve.column("broker_id")) & unknown, "the broker is unknown")
-    check(sieve, broker, partition)
-    return in_order(sieve.table, sieve.result())
-
-
-def _replica_samples(sieve: _Sieve, _: Arrow, partition: Arrow) -> None:
-    whole_topic = ~known(sieve.column("partition"))
-    _, at = _partition_of(sieve, partition)
-    topics = sorted_topics(partition)
-    sieve.refuse(topic_codes(sieve.column("topic"), topics) == NOBODY, "the topic is unknown")
-    sieve.refuse(~whole_topic & (at == NOBODY), "the partition is unknown")
-    sieve.refuse(whole_topic & ~known(sieve.column("broker_id")), "the row has neither a partition nor a broker")
-
-
-def _broker_samples(_sieve: _Sieve, _broker: Arrow, _partition: Arrow) -> None:
-    """No checks besides those of all samples."""
-
-
 def _partition_of(sieve: _Sieve, partition: Arrow) -> tuple[Ints, Ints]:
     """For each row its key, and the index of its partition, NOBODY if it is absent."""
     topics = sorted_topics(partition)
@@ -269,9 +226,3 @@ def _again(keys: Ints) -> Bools:
     again = np.zeros(len(keys), np.bool_)
     again[order[1:]] = keys[order][1:] == keys[order][:-1]
     return again
-
-
-def _negative(column: Any) -> Bools:
-    """Where a number is below 0, infinite or NaN; null is neither."""
-    values = np.asarray(pc.fill_null(column, 0).to_numpy())
-    return np.asarray((values < 0) | ~np.isfinite(values), np.bool_)

@@ -14,7 +14,7 @@ Rules
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -130,6 +130,13 @@ class Place:
         except FileNotFoundError:
             raise self.missing(table, part) from None
         return found[0] if len(found) == 1 else pa.concat_tables(found)
+
+    def batches(self, table: Table) -> Iterator[Arrow]:
+        """The rows of all files of the table, a part of them at a time, always in the same order; none if there is no
+        file. Raises BadInput if a file cannot be read, or holds another table."""
+        for file in self._files(table):
+            for rows in self.root.batches(file, table.names):
+                yield _checked(table, rows, self.root.where(file))
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
         """The error for a missing table; for a missing plan with the names of those that exist."""

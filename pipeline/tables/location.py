@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -36,6 +36,7 @@ _SCHEMA: Final = re.compile(r"[^.`\s]+(?:\.[^.`\s]+)*")
 PARQUET: Final = "parquet"
 DELTA: Final = "delta"
 FORMATS: Final = (PARQUET, DELTA, "iceberg")
+_BATCH_ROWS: Final = 1 << 17
 
 
 @attrs.frozen
@@ -145,8 +146,21 @@ class Location:
     def read(self, path: str) -> Arrow:
         """A Parquet file. Raises FileNotFoundError if there is none, BadInput if it cannot be read."""
         system, base = self._opened()
-        try:
+        with self._as_parquet(path):
             return pq.read_table(_below(base, path), filesystem=system, partitioning=None)
+
+    def batches(self, path: str, columns: Sequence[str]) -> Iterator[Arrow]:
+        """The rows of a Parquet file, a part of them at a time, with these columns, if it has them. Raises as
+        `read`."""
+        system, base = self._opened()
+        with self._as_parquet(path), system.open_input_file(_below(base, path)) as file:
+            for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=list(columns)):
+                yield pa.Table.from_batches([batch])
+
+    @contextmanager
+    def _as_parquet(self, path: str) -> Iterator[None]:
+        try:
+            yield
         except FileNotFoundError:
             raise
         except (pa.ArrowException, OSError) as error:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
+import pyarrow.compute as pc
 
 from .arrow import Arrow, from_rows
-from .declared import REJECTED_ROWS
+from .declared import BROKER_SAMPLE, REJECTED_ROWS, REPLICA_SAMPLE
 
+OF_TABLE: Final = "table "
+_SAMPLED: Final = tuple(OF_TABLE + table.name for table in (REPLICA_SAMPLE, BROKER_SAMPLE))
+_SAMPLES: Final = re.compile(r'"samples": ([0-9]+)')
 _RAW_CHARACTERS_MAX: Final = 2000
 Row = tuple[str, int | None, str, str, str | None, int | None, Sequence[int] | None]
 _INT_MAX: Final = 2**31 - 1
@@ -30,11 +36,34 @@ class Rejects:
         whose = (topic, None, ()) if topic is not None else _partition_of(raw)
         self.rows.append((source, line, safe, reason, *whose))
 
+    def add_samples(self, table: str, count: int, reason: str, **named: object) -> None:
+        """Add a row for so many samples. `named`: what they are of."""
+        self.add(OF_TABLE + table, None, {"samples": count, **named}, reason)
+
     def extend(self, rows: Iterable[Row]) -> None:
         self.rows.extend(rows)
 
     def table(self) -> Arrow:
         return from_rows(REJECTED_ROWS, self.rows)
+
+
+def without_samples(rejected: Arrow) -> Arrow:
+    """The rows that are no samples of replicas."""
+    return rejected.filter(pc.not_equal(rejected.column("source"), OF_TABLE + REPLICA_SAMPLE.name))
+
+
+def rows_in(row: Mapping[str, Any]) -> int:
+    """The number of rejected rows that a row of the table stands for."""
+    found = _SAMPLES.search(row["raw"]) if row["source"] in _SAMPLED else None
+    return 1 if found is None else int(found[1])
+
+
+def rejected_counts(rejected: Arrow) -> Counter[str]:
+    """The number of rejected rows by reason."""
+    counts: Counter[str] = Counter()
+    for row in rejected.select(["source", "raw", "reason"]).to_pylist():
+        counts[row["reason"]] += rows_in(row)
+    return counts
 
 
 def _partition_of(raw: object) -> tuple[str | None, int | None, Sequence[int] | None]:

@@ -12,7 +12,7 @@ from .arrow import Arrow
 from .declared import (
     BROKER,
     BROKER_DEFAULT,
-    LOG_DIR,
+    MEASURES,
     OF_PLAN,
     OF_WAVES,
     PARTITION,
@@ -22,14 +22,15 @@ from .declared import (
     REDUCTION,
     REJECTED_ROWS,
     REPLICA_LOAD,
-    SAMPLES,
+    REPLICA_SAMPLE,
+    SNAPSHOT_TIME,
     TABLES,
     VALID,
 )
 from .files import Place
 from .schema import Table
 
-COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, LOG_DIR, *SAMPLES)
+COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *MEASURES, REPLICA_SAMPLE)
 COLLECTED_NAMES: Final = tuple(table.name for table in COLLECTED)
 PLAN_NAMES: Final = tuple(
     table.name
@@ -83,5 +84,5 @@ def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
                 place.write(table, rows.filter(pc.equal(rows["plan"], plan)), plan)
         elif is_valid and table.valid() in VALID:
             place.write(table.valid(), rows)
-        elif not is_valid or table not in COLLECTED:
+        elif not is_valid or table is SNAPSHOT_TIME or table not in COLLECTED:
             place.write(table, rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import ClassVar
 
 import attrs
@@ -17,10 +16,9 @@ from .verb import Said, Tables, Told
 
 @attrs.frozen
 class Collect:
-    """`now`: the time of metrics without a time of their own, the same for all clusters in all processes."""
+    """The snapshot is as old as the last of its files, and so are metrics without a time of their own."""
 
     landing: Landing
-    now: datetime
     dry_run: bool = False
 
     title: ClassVar[str] = "collecting"
@@ -28,6 +26,7 @@ class Collect:
 
     def run(self, place: Place, _: Tables, told: Told) -> Said:
         """Exit code 1 if rows are rejected."""
-        gathered = self.landing.read(place, Of(self.now, place.cluster))
-        load = Load(self.dry_run, notes=tuple(gathered.notes), taken_at=self.landing.taken_at(place))
+        taken_at = self.landing.taken_at(place)
+        gathered = self.landing.read(place, Of(taken_at, place.cluster))
+        load = Load(self.dry_run, notes=tuple(gathered.notes), taken_at=taken_at)
         return load.run(place, gathered.tables(), told)

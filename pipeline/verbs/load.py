@@ -16,8 +16,9 @@ import attrs
 from ...controller.model.plural import counted
 from ..amounts import amount
 from ..cautions import of_capacities, of_log_dirs
-from ..stages.load import WINDOW_S, averaged, load
-from ..stages.validate import AGE_MAX_S, of_sources, validate
+from ..stages.load import averaged, load
+from ..stages.usable import RATES, LoadSettings
+from ..stages.validate import of_sources, validate
 from ..tables.arrow import Arrow, empty, from_rows
 from ..tables.declared import (
     BROKER,
@@ -25,18 +26,19 @@ from ..tables.declared import (
     BROKER_LOAD,
     BROKER_SAMPLE,
     BROKER_VALID,
-    LOG_DIR,
     LOG_DIR_VALID,
+    MEASURES,
     PARTITION,
     PARTITION_VALID,
     RACK_LOAD,
     REJECTED_ROWS,
     REPLICA_LOAD,
-    SAMPLES,
+    REPLICA_SAMPLE,
     SNAPSHOT_TIME,
     TABLES,
 )
 from ..tables.files import Place, Wanted, wanted
+from ..tables.rejects import rejected_counts
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
 
@@ -45,33 +47,37 @@ from .verb import Said, Tables, Told
 class Load:
     """Reads the collected tables, writes `broker_valid` and `partition_valid`, `rejected_rows`, and the loads.
     `consistent`: whether they come from one instant, if known. `notes`: sentences on how the sources were read.
-    `age_max_s`, `window_s`: of samples, as in the stages `validate` and `load`. `taken_at`: of tables that are
-    collected now, which are written, too."""
+    `taken_at`: of tables that are collected now, which are written, too. The samples of replicas are read in batches,
+    or come reduced from Spark; they are never changed."""
 
     dry_run: bool = False
     consistent: bool | None = None
     notes: tuple[str, ...] = ()
-    age_max_s: float = AGE_MAX_S
-    window_s: int = WINDOW_S
+    settings: LoadSettings = attrs.field(factory=LoadSettings)
     taken_at: datetime | None = None
 
     title: ClassVar[str] = "loading"
     wanted: ClassVar[Sequence[Wanted]] = (
         *wanted(BROKER, PARTITION, raw=True),
-        *wanted(BROKER_DEFAULT, *SAMPLES, REJECTED_ROWS, optional=True),
+        *wanted(BROKER_DEFAULT, *MEASURES, REJECTED_ROWS, optional=True),
     )
+
+    def reduces(self, _: str) -> LoadSettings | None:
+        """How it reduces the samples of a cluster's replicas; None: it does not."""
+        return self.settings
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if rows are rejected."""
+        if self.taken_at is not None:
+            given = {**given, SNAPSHOT_TIME.name: from_rows(SNAPSHOT_TIME, [(self.taken_at,)])}
         if "rejected_rows" in given:
             given = {**given, "rejected_rows": of_sources(given["rejected_rows"])}
-        found = validate(given, age_max_s=self.age_max_s)
-        if LOG_DIR.name in given:
-            found[LOG_DIR.name] = given[LOG_DIR.name]
-        found |= load(found, window_s=self.window_s)
+        earlier = _samples(place) if self.taken_at is None else {}
+        found = validate({**earlier, **given})
+        found |= load(found, self.settings)
         if not self.dry_run:
             self._write(place, given, found)
-        reasons = reason_counts(found["rejected_rows"].column("reason").to_pylist())
+        reasons = reason_counts(rejected_counts(found["rejected_rows"]))
         said = {
             **place.named,
             "brokers": found["broker"].num_rows,
@@ -82,10 +88,19 @@ class Load:
             "averaged": averaged(found),
             "consistent": self.consistent,
             "rejected_rows": reasons,
-            "notes": [*self.notes, *_of_disks(found)],
+            "notes": [*self.notes, *_of_disks(found), *self._of_times(found)],
             "written": not self.dry_run,
         }
         return Said(said, _lines(said), 1 if reasons else 0)
+
+    def _of_times(self, found: Tables) -> list[str]:
+        is_sampled = {RATES.name, REPLICA_SAMPLE.name, BROKER_SAMPLE.name} & found.keys()
+        is_given, is_known = self.settings.taken_at is not None, SNAPSHOT_TIME.name in found
+        if is_given and is_known:
+            return ["--taken-at is not used, since the time of the snapshot is known (table snapshot_time)"]
+        if not is_sampled or is_given or is_known:
+            return []
+        return ["when the snapshot was taken is not known (--taken-at), so samples of any age count"]
 
     def _write(self, place: Place, given: Tables, found: Tables) -> None:
         """Write all tables, the partitions last, since they make the snapshot exist."""
@@ -94,11 +109,17 @@ class Load:
             place.remove(PARTITION)
             for name in sorted(given.keys() - {"rejected_rows"}, key=lambda name: name == "partition"):
                 place.write(TABLES[name], given[name])
-            place.write(SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(self.taken_at,)]))
         made = (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR_VALID, BROKER_VALID, PARTITION_VALID)
         for table in made:
             if table.key in found:
                 place.write(table, found[table.key])
+
+
+def _samples(place: Place) -> Tables:
+    """The samples of replicas: a function that reads them, or what Spark has reduced them to."""
+    if place.root.in_spark:
+        return {RATES.name: place.read(RATES)} if place.has(RATES) else {}
+    return {REPLICA_SAMPLE.name: place.batches} if place.has(REPLICA_SAMPLE) else {}
 
 
 def _of_disks(found: Tables) -> list[str]:

@@ -22,11 +22,10 @@ from ..errors import NothingAsked
 from ..policy import Fleet, Policy
 from ..stages.arrays import Limits, to_cluster
 from ..stages.export import MANIFEST
-from ..stages.load import WINDOW_S
 from ..stages.snapshots import digest
-from ..stages.validate import AGE_MAX_S
+from ..stages.usable import LoadSettings
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, REJECTED_ROWS, RUN, SAMPLES, SNAPSHOT
+from ..tables.declared import BROKER, BROKER_DEFAULT, BROKER_LOAD, MEASURES, PARTITION, REJECTED_ROWS, RUN, SNAPSHOT
 from ..tables.files import Place, Wanted, read_all, wanted
 from .check import Check, violations
 from .export import Export
@@ -36,6 +35,7 @@ from .plan import Plan
 from .verb import Said, Tables, Told, Verb
 from .waves import Waves
 
+_RAW: Final = wanted(BROKER, PARTITION, raw=True, optional=True)  # the rejected rows of tables are found again
 _SNAPSHOT: Final = (*wanted(*SNAPSHOT), *wanted(REJECTED_ROWS, BROKER_LOAD, BROKER_DEFAULT, optional=True))
 
 
@@ -51,23 +51,29 @@ class Run:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        loaded = _SNAPSHOT + wanted(*SAMPLES, optional=True) if self.fleet.loads else _SNAPSHOT
+        loaded = _SNAPSHOT + wanted(*MEASURES, optional=True) if self.fleet.loads else _SNAPSHOT
         return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
+
+    def reduces(self, cluster: str) -> LoadSettings | None:
+        """As `Load.reduces`."""
+        policy = self.fleet.of(cluster)
+        return None if policy.skip else policy.loads
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 if a rule is broken, or a part of the request is in no plan or wave."""
         policy = self.fleet.of(place.cluster)
         if policy.skip:
             return _said({**place.named, "skipped": True, "unchanged": False}, 0)
-        kept, last = Kept.over(place), given.get("run")
-        if policy.loads:
-            _load(policy).run(kept, given, told)
-            given = read_all(kept, _SNAPSHOT)
+        kept, last, notes = Kept.over(place), given.get("run"), []
+        if policy.loads is not None:
+            loaded = Load(settings=policy.loads).run(kept, {**given, **read_all(kept, _RAW)}, told)
+            given, notes = read_all(kept, _SNAPSHOT), loaded.row["notes"]
         digests = (policy.sha256, _digest(given))
         done = None if self.again else self._done(place, last, digests)
         if done is not None:
             return done
         row, code, step = self._plan(kept, policy, told)
+        row["notes"] = [*(note for note in notes if note not in row["notes"]), *row["notes"]]
         if not self.dry_run:
             kept.keep(place)
         if step is not None:
@@ -112,11 +118,6 @@ class Run:
                 row["notes"] = [*row["notes"], *planned.row["notes"], *cut.row["notes"]]
                 return row, max(checked.code, planned.code, cut.code), step
         return {**row, "step": None, "plan": None}, checked.code, None
-
-
-def _load(policy: Policy) -> Load:
-    age_s = AGE_MAX_S if policy.samples_age is None else policy.samples_age
-    return Load(age_max_s=age_s, window_s=WINDOW_S if policy.window is None else policy.window)
 
 
 def _planning(policy: Policy, step: str) -> Plan:

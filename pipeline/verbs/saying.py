@@ -11,8 +11,8 @@ from ...controller.model.plural import counted
 _LINES_MAX: Final = 20
 
 
-def reason_counts(reasons: Iterable[str]) -> dict[str, int]:
-    """The number of each reason, the most frequent first."""
+def reason_counts(reasons: Iterable[str] | Mapping[str, int]) -> dict[str, int]:
+    """The number of each reason, the most frequent first, from each occurrence, or from numbers."""
     return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
 
 

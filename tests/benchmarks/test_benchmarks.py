@@ -42,6 +42,7 @@ SIZES: dict[str, dict[str, object]] = {
     "reads": {"TOPICS": 20, "COMMITS": 3, "FEW": 20},
     "reduce": {"BEFORE": 100},
     "removal": {"TOPICS": 8, "PARTITIONS": 5},
+    "samples": {"TOPICS": 2, "TIMES": 5},
     "throttle": {"TOPICS": 10, "MOVES": 20, "ROUNDS": 2},
     "wire": {"TOPICS": 12, "PARTITIONS": 10, "AT_ONCE": 2, "CONNECTIONS": 2, "REQUESTS": 20, "MOVES": 20},
 }
@@ -50,7 +51,7 @@ OTHER = (
     Conditions("planted", "polled", "dropping", "on"),
     ["--content=planted", "--driver=polled", "--host=dropping", "--journal"],
 )
-SLOW = {"audit", "fixture", "hostile", "plan", "produce"}  # processes
+SLOW = {"audit", "fixture", "hostile", "plan", "produce", "samples"}  # processes
 SERVERS = {"planning", "wire"}  # a JVM
 
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from kedge.controller.cli.root import kedge
 from kedge.pipeline.submit import read_export, window
 from kedge.pipeline.tables.arrow import from_rows
-from kedge.pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_SAMPLE
+from kedge.pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, SNAPSHOT_TIME
 from kedge.pipeline.tables.files import Place
 from tests.cli.plans import files as contents
 from tests.cli.plans import put
@@ -129,6 +129,7 @@ def test_a_policy_says_in_which_windows_samples_count(policy: Path) -> None:
         first = place.read(PARTITION).to_pylist()[0]
         rows = [(ts, first["leader"], first["topic"], first["partition"], bps, None, True, False) for ts, bps in days]
         place.write(REPLICA_SAMPLE, from_rows(REPLICA_SAMPLE, rows))
+        place.write(SNAPSHOT_TIME, from_rows(SNAPSHOT_TIME, [(days[-1][0],)]))
     before = {cluster: rate_of_first(policy, cluster) for cluster in ("full", "level")}
     policy.write_text(POLICY + "[cluster.full]\nwindow = 86_400\nsamples-age = 200_000\n")
     found = said(policy)[1]
@@ -141,6 +142,9 @@ def test_a_policy_says_in_which_windows_samples_count(policy: Path) -> None:
     assert rate_of_first(policy, "full") == 1500.0, "a dry run writes nothing"
     said(policy)
     assert rate_of_first(policy, "full") == 1750.0
+    policy.write_text(POLICY + '[cluster.full]\nsamples-age = 200_000\nstatistic = "max"\ngrowth = 1.5\n')
+    said(policy)
+    assert rate_of_first(policy, "full") == 3000.0
 
 
 @pytest.mark.slow
@@ -263,6 +267,8 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
         ("{}[default]\nwindows = ['soon']", ":4", "default: windows: expected a window such as '22:00-04:00 UTC'"),
         ("{}[default]\nwindows = '22:00-04:00'", ":4", "default.windows: expected a list, got '22:00-04:00'"),
         ("{}[default]\nsamples-age = -1", ":4", "default: samples-age: expected seconds, at least 0, got -1"),
+        ("{}[default]\ngrowth = 0.0", ":4", "default: growth: expected a number above 0, got 0.0"),
+        ('{}[default]\nstatistic = "p99"', ":4", "default: statistic: expected one of mean, p95, max, got 'p99'"),
         ("{}[default]\nsamples-age = inf", ":4", "default: samples-age: expected seconds"),
         ("{}[default]\nskip = true\n[cluster.full]\nskip = 'yes'", ":6",
          "cluster.full.skip: expected true or false, got 'yes'"),

@@ -10,6 +10,8 @@ import pytest
 
 from kedge.pipeline import WaveSettings, generate, local, verify
 from kedge.pipeline.errors import BadInput
+from kedge.pipeline.tables.arrow import from_rows
+from kedge.pipeline.tables.declared import SNAPSHOT_TIME
 from kedge.rig import Rig
 
 MAP = '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]}'
@@ -70,3 +72,10 @@ def test_written_plan_is_read_back_for_export(tmp_path: Path) -> None:
     manifest = local.export(found, tmp_path / "out", cluster="c", snapshot="1")
     assert verify(tmp_path / "out") == []
     assert {"plan.json", "waves/wave-0001.json"} <= manifest["files"].keys()
+
+
+def test_the_time_of_a_snapshot_is_written_with_its_loads(tmp_path: Path) -> None:
+    times = from_rows(SNAPSHOT_TIME, [(datetime(2026, 11, 28, tzinfo=UTC),)])
+    found = local.compute_load(local.validate({**generate(brokers=3, topics=1, partitions=2), "snapshot_time": times}))
+    local.write(found, tmp_path, cluster="c", snapshot="1")
+    assert local.read(tmp_path, ["snapshot_time"], plan="any")["snapshot_time"].equals(times)

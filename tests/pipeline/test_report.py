@@ -14,6 +14,7 @@ from kedge.pipeline.stages.requests import Add, Drain, Leaders, Rebalance, Reduc
 from kedge.pipeline.stages.waves import WaveSettings, waves
 from kedge.pipeline.tables.arrow import Arrow, from_rows
 from kedge.pipeline.tables.declared import REJECTED_ROWS
+from kedge.pipeline.tables.rejects import Rejects
 from tests.browser import DESKTOP, PHONE, check_readable, measured, printed
 from tests.pipeline.pages import Words, plots_of
 from tests.pipeline.snapshots import NO_PARTITION, broker, loads, partition, tables
@@ -120,6 +121,15 @@ def test_refused_moves_violations_and_rejected_rows_are_counted_by_kind_with_the
     assert "line 7: {bad" in words
     assert "<td>DEAD</td><td>now</td>" in page
     assert "Left out: 2 rows of the snapshot, which were rejected" in "".join(words)
+
+
+def test_rejected_rows_that_are_not_shown_are_counted() -> None:
+    rejects = Rejects()
+    rejects.add_samples("replica_sample", 1, "too old", topic="t")
+    rejects.add_samples("replica_sample", 41, "too old")
+    words = Words(page_of({**GIVEN, "rejected_rows": rejects.table()}, Rebalance())).words
+    assert "Rejected rows, by reason: 42 in all" in words
+    assert "Left out: 42 rows of the snapshot, which were rejected" in "".join(words)
 
 
 def test_waves_without_rates_are_drawn_by_bytes_and_say_so() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +13,7 @@ from hypothesis import given
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.validate import DUPLICATE_REPLICAS, validate
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import BROKER_SAMPLE, REJECTED_ROWS, REPLICA_LOG, REPLICA_SAMPLE
+from kedge.pipeline.tables.declared import REJECTED_ROWS, REPLICA_LOG
 from tests.pipeline.snapshots import NO_PARTITION, broker, clusters, partition, tables
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -124,36 +124,6 @@ def test_a_size_far_from_its_brothers_is_rejected() -> None:
     found = validate(tables(BROKERS, [partition("t", 0, [1, 2, 3])], logs))
     assert found["replica_log"].column("broker_id").to_pylist() == [1, 2]
     assert reasons(found) == ["the log is more than ten times as large as others of the partition"]
-
-
-def test_samples_are_held_to_names_rates_and_age() -> None:
-    old = NOW - timedelta(days=2)
-    samples = [
-        (NOW, 1, "t", 0, 1.0, 1.0, True, False),
-        (old, 1, "t", 0, 1.0, 1.0, True, False),
-        (NOW, 1, "t", 5, 1.0, 1.0, True, False),
-        (NOW, 1, "u", None, 1.0, 1.0, True, False),
-        (NOW, None, "t", None, 1.0, 1.0, True, False),
-        (NOW, 9, "t", None, 1.0, 1.0, True, False),
-        (NOW, 1, "t", 0, -1.0, 1.0, True, False),
-    ]
-    of_brokers = [(NOW, broker_id, None, 1.0, 1.0, free, *[None] * 6) for broker_id, free in ((1, 5), (2, -5))]
-    given = {
-        **tables(BROKERS, [GOOD]),
-        "replica_sample": from_rows(REPLICA_SAMPLE, samples),
-        "broker_sample": from_rows(BROKER_SAMPLE, of_brokers),
-    }
-    found = validate(given)
-    assert (found["replica_sample"].num_rows, found["broker_sample"].num_rows) == (1, 1)
-    assert sorted(reasons(found)) == [
-        "disk_free_bytes is negative or not a number",
-        "in_bps is negative or not a number",
-        "the broker is unknown",
-        "the partition is unknown",
-        "the row has neither a partition nor a broker",
-        "the sample is more than 86400 s older than the newest",
-        "the topic is unknown",
-    ]
 
 
 def test_what_was_rejected_before_stays_there() -> None:

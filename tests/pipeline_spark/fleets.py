@@ -11,7 +11,15 @@ from kedge.pipeline.generating import generate
 from kedge.pipeline.stages.load import load
 from kedge.pipeline.stages.validate import validate
 from kedge.pipeline.tables.arrow import Arrow, from_rows
-from kedge.pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, REPLICA_LOG, REPLICA_SAMPLE, TABLES
+from kedge.pipeline.tables.declared import (
+    BROKER,
+    BROKER_SAMPLE,
+    PARTITION,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    SNAPSHOT_TIME,
+    TABLES,
+)
 from kedge.pipeline.tables.files import Place
 from kedge.pipeline.tables.schema import Table
 
@@ -49,6 +57,7 @@ def collected() -> dict[str, dict[str, Arrow]]:
             REPLICA_LOG: [(b, "/d", t, p, 1000 * b, 0, False) for t, p, (b, *_), *_ in partitions if t[-1] != "3"],
             REPLICA_SAMPLE: [(NOW, None, t, p, 50.5, None, True, False) for t, p, *_ in partitions if t[-1] == "0"],
             BROKER_SAMPLE: [(NOW, 1001, None, None, None, 9000, *[None] * 6)],
+            SNAPSHOT_TIME: [(NOW,)],
         }
         rows[REPLICA_SAMPLE].append((NOW, partitions[6][4], partitions[6][0], None, 7.25, 1 / 3, None, False))
         if cluster == "bad":

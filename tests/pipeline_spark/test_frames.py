@@ -76,7 +76,8 @@ def test_frames_of_one_snapshot_need_no_keys_and_may_have_other_types(spark: Spa
         [("t", 0, [1, 2], [1, 2], None), ("t", 1, [3, 2, 3], [3], 3)],
         "topic string, partition bigint, replicas array<bigint>, isr array<bigint>, leader bigint",
     )
-    found = kp.drain(kp.compute_load(kp.validate({"broker": brokers, "partition": partitions})), brokers=[2, 3])
+    raw = kp.persist({"broker": brokers, "partition": partitions})
+    found = kp.drain(kp.compute_load(kp.validate(raw)), brokers=[2, 3])
     moved = found["plan_move"].select("partition", "leader").collect()
     assert [tuple(row) for row in moved] == []
     assert {row["broker_id"] for row in found["plan_reason"].collect()} == {2, 3}

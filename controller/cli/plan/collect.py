@@ -108,8 +108,9 @@ def collect(
                 need_spark(engine, tables)
             place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
             gathered = Gathered()
-            consistent = _read(gathered, sources, cluster if broker_list_cluster is None else broker_list_cluster)
-            verb = Load(dry_run, consistent, tuple(gathered.notes), taken_at=_moment(taken_at))
+            of = Of(_moment(taken_at), cluster if broker_list_cluster is None else broker_list_cluster)
+            consistent = _read(gathered, sources, of)
+            verb = Load(dry_run, consistent, tuple(gathered.notes), taken_at=of.taken_at)
             result = (
                 _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
             )
@@ -146,7 +147,7 @@ def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:
     return result
 
 
-def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
+def _read(into: Gathered, sources: dict[str, Any], of: Of) -> bool | None:
     """Take in every source, those that name brokers first; whether a store showed one instant."""
     consistent = None
     if sources["store"] is not None:
@@ -154,7 +155,7 @@ def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     if sources["bootstrap_server"] is not None:
         _read_cluster(sources["bootstrap_server"], sources["command_config"], into)
     files = {kind: _names(sources[kind.replace("-", "_")]) for kind in KINDS}
-    read(files_of(files), into, Of(datetime.now(UTC), listed))
+    read(files_of(files), into, of)
     return consistent
 
 
@@ -189,7 +190,7 @@ def _collect_landing(common: Common, landing: str, *, new: bool) -> None:
         places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
         return [place for place in places if not (new and place.has(PARTITION))]
 
-    results, failed = told_of(common, Collect(pattern, datetime.now(UTC), common.dry_run), at=wanted)
+    results, failed = told_of(common, Collect(pattern, common.dry_run), at=wanted)
     if not (results or failed or common.as_json):
         confirm(f"no snapshot is new: {common.tables} has all {len(found)} of {landing}")
     finish(common, results, failed=failed)

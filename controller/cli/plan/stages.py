@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -15,9 +16,9 @@ from ....pipeline.policy import Fleet, read_policy
 from ....pipeline.policy_places import at
 from ....pipeline.report.fleet import fleet_page
 from ....pipeline.stages.arrays import Limits
-from ....pipeline.stages.load import WINDOW_S
-from ....pipeline.stages.validate import AGE_MAX_S
+from ....pipeline.stages.usable import LoadSettings
 from ....pipeline.stages.waves import WaveSettings
+from ....pipeline.stages.windows import STATISTICS
 from ....pipeline.tables.declared import PLAN
 from ....pipeline.tables.files import Place, check_name
 from ....pipeline.verbs.check import Check
@@ -26,10 +27,13 @@ from ....pipeline.verbs.run import Run
 from ....pipeline.verbs.waves import Waves
 from ....pipeline.written import written_as
 from ..engines import Engine
-from ..options import Amount, Whole, command, option
+from ..options import Amount, Moment, Whole, command, option
 from ..printing import folder_problem
 from .options import Common, alone, engined, failing, min_racks, output_options, replayed
 from .running import finish, told_of
+
+_LOADS: Final = LoadSettings()
+_GROWTH: Final = click.FloatRange(min=0, min_open=True)
 
 
 @command("compute-load", example="kedge plan compute-load tables --samples-age 3600")
@@ -37,18 +41,36 @@ from .running import finish, told_of
     "--samples-age",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
-    default=AGE_MAX_S,
-    help="Seconds that a sample may be older than the newest.",
+    default=_LOADS.age_max_s,
+    help="Seconds that a sample may be older than the snapshot.",
+)
+@option(
+    "--taken-at",
+    metavar="TIME",
+    type=Moment(),
+    none="samples of any age count",
+    help="When a snapshot without a time of its own was taken.",
 )
 @option(
     "--window",
     metavar="SECONDS",
     type=click.IntRange(min=1),
-    default=WINDOW_S,
-    help="Seconds of a window; a rate is the mean over windows.",
+    default=_LOADS.window_s,
+    help="Seconds of a window, whose samples are averaged.",
+)
+@option(
+    "--statistic",
+    type=click.Choice(STATISTICS),
+    default=_LOADS.statistic,
+    help="Statistic of the windows that is the rate.",
+)
+@option(
+    "--growth", metavar="FACTOR", type=_GROWTH, default=_LOADS.growth, help="Factor by which all rates are multiplied."
 )
 @replayed
-def compute_load(common: Common, *, samples_age: float, window: int) -> None:
+def compute_load(
+    common: Common, *, samples_age: float, taken_at: int | None, window: int, statistic: str, growth: float
+) -> None:
     """Validate collected tables, and compute the load of each replica.
 
     `kedge plan collect` does this already; use it after other options or changed tables. Rows that cannot be used are
@@ -57,7 +79,9 @@ def compute_load(common: Common, *, samples_age: float, window: int) -> None:
     Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
     """
     with failing():
-        results, failed = told_of(common, Load(common.dry_run, age_max_s=samples_age, window_s=window))
+        moment = None if taken_at is None else datetime.fromtimestamp(taken_at / 1000, UTC)
+        settings = LoadSettings(window, statistic, growth, samples_age, moment)
+        results, failed = told_of(common, Load(common.dry_run, settings=settings))
     finish(common, results, failed=failed)
 
 
