@@ -179,6 +179,15 @@ def test_tables_that_cannot_be_written_are_one_line_and_the_batch_is_done_again(
     assert table(blocked.parent) == expected(files)
 
 
+def late_once(folder: Path) -> Path:
+    """A Python that lists files a second after Spark gave up on it, the first time: as on a busy machine."""
+    program = folder / "python"
+    late = f"case $* in *streaming*) mkdir {folder}/late 2>/dev/null && sleep 11;; esac"
+    program.write_text(f'#!/bin/sh\n{late}\nexec {sys.executable} "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
 def running(folder: Path) -> subprocess.Popen[str]:
     """The command in a process of its own, with a Spark of its own."""
     command = [
@@ -191,7 +200,8 @@ def running(folder: Path) -> subprocess.Popen[str]:
     ]
     following = ["--follow", "--checkpoint", str(folder / "checkpoint"), "--out", str(folder / "out")]
     session = "--master local[1] --conf spark.sql.shuffle.partitions=1 pyspark-shell"
-    environment = {**os.environ, "TMPDIR": str(folder), "PYSPARK_SUBMIT_ARGS": session}
+    python = {"PYSPARK_PYTHON": str(late_once(folder))}
+    environment = {**os.environ, **python, "TMPDIR": str(folder), "PYSPARK_SUBMIT_ARGS": session}
     return subprocess.Popen(
         [*command, *following, "--engine", "spark"],
         stdout=subprocess.PIPE,
@@ -212,7 +222,7 @@ def until(what: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 
 @pytest.mark.checklist(243)
 def test_the_command_that_is_killed_goes_on_and_ends_cleanly_by_a_signal(tmp_path: Path) -> None:
-    """SIGKILL while a batch runs; files come all the while. Then SIGTERM."""
+    """A first Python that is late, SIGKILL while a batch runs; files come all the while. Then SIGTERM."""
     files = broken(tmp_path / "aside")
     journal, checkpoint = tmp_path / "journal", tmp_path / "checkpoint"
     journal.mkdir()
@@ -220,6 +230,7 @@ def test_the_command_that_is_killed_goes_on_and_ends_cleanly_by_a_signal(tmp_pat
         shutil.copy(file, journal)
     process = running(tmp_path)
     until((checkpoint / "offsets" / "0").exists, process)
+    assert (tmp_path / "late").exists()
     process.kill()
     process.communicate()
     for file in files[4:]:

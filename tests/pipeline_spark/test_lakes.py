@@ -21,7 +21,11 @@ from tests.pipeline_spark import schemas
 from tests.pipeline_spark.test_engines import files
 from tests.sparks import CHECKOUT, SETTINGS
 
-pytestmark = [pytest.mark.full, pytest.mark.server]
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.server,
+    pytest.mark.timeout(1200),  # three minutes alone: the first test makes all tables
+]
 
 # Where, in which format, and how many of the commands below: those that write show what a format has of its own.
 KEPT_AS = {

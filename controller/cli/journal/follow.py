@@ -2,6 +2,8 @@
 
 * A batch is printed and written before Spark notes it in the checkpoint. After a crash it is repeated: its tables are
   the same files, its lines are printed again.
+* Spark waits ten seconds for the Python process that lists the files, and no setting changes that. On a machine that is
+  too busy the stream is started again.
 * SIGINT and SIGTERM end the stream. A batch that runs then is repeated by the next start.
 * Exit code 1: violations were found since the start. 2: the stream could not run; or lines were rejected, and no
   violation was found.
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from ....pipeline.audit import RejectedRow, Violation
 from ...model.plural import counted
@@ -79,9 +82,16 @@ def _run(session: Any, wanted: Wanted, found: _Found) -> None:
     stopped = threading.Event()
     with handled(lambda *_: stopped.set()):  # PySpark's own handler fails the batch
         try:
-            wait(start(session, paths, checkpoint, found.take, once=wanted.once, cluster=wanted.cluster), stopped)
+            for attempt in Retrying(retry=retry_if_exception(_is_late), stop=stop_after_attempt(5), reraise=True):
+                with attempt:
+                    query = start(session, paths, checkpoint, found.take, once=wanted.once, cluster=wanted.cluster)
+                    wait(query, stopped)
         except EngineFailed as error:
             found.fail(error)
+
+
+def _is_late(error: BaseException) -> bool:
+    return "Python worker failed to connect back" in str(error)
 
 
 class _Found:
@@ -89,8 +99,11 @@ class _Found:
         self._wanted, self._identity = wanted, identity
         self._counts: Counter[str] = Counter()
         self._error: Exception | None = None
+        self._done = -1
 
     def take(self, number: int, batch: Batch) -> None:
+        if number == self._done:  # the stream was started again
+            return
         try:
             self._write(number, batch)
             for cluster, (lines, findings) in batch.items():
@@ -98,6 +111,7 @@ class _Found:
                 for one in findings:
                     self._counts[type(one).__name__] += 1
                     self._print(cluster, one)
+            self._done = number
         except Exception as error:
             self._error = error  # of which Spark keeps the text alone
             raise
