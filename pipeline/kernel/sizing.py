@@ -1,7 +1,8 @@
 """How many brokers a cluster needs, and which of them could be removed.
 
 * What a rack holds, receives and could send stays in it; a broker may use the share of its capacities that plans may
-  use. A rack needs as many brokers as the most replicas that one partition has in it.
+  use. What dead brokers hold whose rack is not known is divided among all racks.
+* A rack needs as many brokers as the most replicas that one partition has in it.
 * Brokers could go together if the others of their racks have the capacity, and a drain of all of them is complete.
 """
 
@@ -50,7 +51,8 @@ def demand(cluster: Cluster) -> Demand:
 
     def by_rack(values: Any) -> Any:
         held = per_broker(cluster.replicas, values, brokers)
-        return np.array([held[cluster.rack == r].sum() for r in racks], held.dtype)
+        more = -(-held[cluster.rack == NOBODY].sum() // len(racks))  # rounded up
+        return np.array([held[cluster.rack == r].sum() + more for r in racks], held.dtype)
 
     return Demand(by_rack(cluster.size), by_rack(cluster.write_bps), by_rack(sends), np.array(most, np.int64))
 

@@ -172,9 +172,13 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _there(self, start: Offset, limit: ReadLimit) -> Offset:
         """How far a batch that begins at `start` may go."""
+        try:
+            files = _files(self._paths)
+        except NoJournal:  # nothing can be read at present, and what was read is not read again
+            return start
         left = _Left(limit)
         found: Offset = {}
-        for path in self._files():
+        for path in files:
             at = start.get(str(path), _NONE)
             end = at
             if left.any:
@@ -185,12 +189,6 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if end != _NONE:
                 found[str(path)] = end
         return found
-
-    def _files(self) -> list[Path]:
-        try:
-            return _files(self._paths)
-        except NoJournal:  # there are no files at present
-            return []
 
     def _end(self, path: Path, at: dict[str, int], left: _Left) -> dict[str, int]:
         begun = at["bytes"] if path.stat().st_size >= at["bytes"] else 0  # shorter: another file of this name

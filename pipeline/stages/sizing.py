@@ -1,6 +1,7 @@
 """Validated tables and loads -> how many brokers of which kind each rack needs, and which could go. Nothing is written.
 
-A broker without a known disk counts as one that holds nothing more; a network that is unknown sets no limit.
+A broker without a known disk, or with a capacity of 0, counts as one that holds nothing more; a network that is unknown
+sets no limit.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ def sizing(
     )
     closed = leaving(broker, cluster.brokers)
     usable = cluster.alive & ~closed & (cluster.disk_max < NO_LIMIT)
+    usable &= np.minimum.reduce([cluster.disk_max, cluster.in_max, cluster.out_max]) > 0
     if not usable.any():
         raise BadInput("the disk capacity of no broker is known: collect with --capacities, or from Kafka 3.3 or later")
     known = kernel.grown(attrs.evolve(cluster, disk_max=np.where(usable, cluster.disk_max, 0)), growth)

@@ -11,16 +11,17 @@ import pyarrow.compute as pc
 from ..tables.arrow import Arrow, from_rows, in_order
 from ..tables.declared import PLAN_REASON
 from .choice import Choice
-from .requests import Drain, FixRacks, Request, SetFactor
+from .requests import Demote, Drain, FixRacks, Request, SetFactor
 
 
 def with_unplanned(
     found: dict[str, Arrow], rejected: Arrow | None, request: Request, leaving: frozenset[int], choice: Choice
 ) -> dict[str, Arrow]:
     """The tables of a plan, incomplete and with a reason for each rejected partition that the request is about: for a
-    drain those with a replica on a broker of `leaving`, or whose replicas are not known. Plans that level are about no
+    drain those with a replica on a broker of `leaving`, for a demotion those whose first replica is on one of its
+    brokers, and for both those whose replicas are not known. Plans that level are about no
     single partition."""
-    if rejected is None or not isinstance(request, Drain | FixRacks | SetFactor):
+    if rejected is None or not isinstance(request, Drain | Demote | FixRacks | SetFactor):
         return found
     rows = rejected.filter(pc.is_valid(rejected["brokers"])).to_pylist()
     name = found["plan"]["plan"][0].as_py()
@@ -39,11 +40,13 @@ def _reasons(
 ) -> Iterator[tuple[object, ...]]:
     """Topic, partition, broker and reason."""
     reason = f"not planned, because its row was rejected: {row['reason']}"
-    if not isinstance(request, Drain):
+    if not isinstance(request, Drain | Demote):
         if choice.has_topic(row["topic"]):
             yield row["topic"], row["partition"], None, reason
     elif not row["brokers"]:
         yield row["topic"], row["partition"], None, reason
     else:
-        for broker in sorted(leaving.intersection(row["brokers"])):
+        there = row["brokers"] if isinstance(request, Drain) else row["brokers"][:1]
+        named = leaving if isinstance(request, Drain) else frozenset(request.brokers)
+        for broker in sorted(named.intersection(there)):
             yield row["topic"], row["partition"], broker, reason

@@ -214,11 +214,19 @@ def _dry(follower: Follower, progress: Progress, jobs: list[Job], windows: Seque
 
 
 def _await(follower: Follower, progress: Progress, job: Job, windows: Sequence[Window]) -> None:
-    """Wait until the wave may be submitted. Raises as `check`, and Stopped at the end of its time."""
-    while (seconds := _closed_s(windows, follower, progress, job)) > 0:
-        follower.time.pause(min(seconds, _CLOSED_S))
-    follower.begin()
-    while waits_for := check(follower, job):
+    """Wait until the wave may be submitted, in a window that may close while the cluster is not ready. Raises as
+    `check`, and Stopped at the end of its time, which begins when the window opens."""
+    is_open = False
+    while True:
+        if (seconds := _closed_s(windows, follower, progress, job)) > 0:
+            is_open = False
+            follower.time.pause(min(seconds, _CLOSED_S))
+            continue
+        if not is_open:
+            follower.begin()
+            is_open = True
+        if not (waits_for := check(follower, job)):
+            return
         follower.pause(job, [], WAIT_S, waits_for)
 
 

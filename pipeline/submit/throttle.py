@@ -17,10 +17,10 @@ from .kept import beside, is_submitted, write_synced
 def set_throttle(folder: Path | str, rate: int) -> bool:
     """From now on each broker sends and receives at most `rate` bytes per second for the moves of the exported plan.
     Returns whether a process submits the plan now, which sets the rate at its next look. Raises BadInput for a folder
-    without an export, and for a rate below 1."""
+    without an export, and for a rate below 1 or that is no int."""
     plan = read_export(Path(folder))
-    if rate < 1:
-        raise BadInput(f"{folder}: expected a throttle of at least 1 byte per second, got {rate}")
+    if type(rate) is not int or rate < 1:
+        raise BadInput(f"{folder}: expected a throttle of whole bytes per second, at least 1, got {rate!r:.80}")
     write_synced(_file(plan.folder), {"version": 1, "manifest": plan.sha256, "bytes_per_s": rate})
     return is_submitted(plan.folder)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kedge.pipeline import local
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.apply import apply
 from kedge.pipeline.stages.choice import Choice
@@ -145,6 +146,16 @@ def test_a_plan_that_copied_data_is_not_undone_by_order() -> None:
     found = made(given, Drain((1,)))
     with pytest.raises(BadInput, match="plan p copies data: export it, and undo it by `kedge plan submit --rollback`"):
         undone(after(given, found), found)
+
+
+def test_a_rejected_row_whose_preferred_leader_is_demoted_is_a_reason() -> None:
+    parts = [partition("t", 0, [1, 2]), partition("t", 1, [3, 2, 2]), partition("t", 2, [2, 3, 3])]
+    silver = local.compute_load(local.validate(tables([broker(b) for b in (1, 2, 3)], parts)))
+    found = local.demote(silver, brokers=[3])
+    assert found["plan"]["complete"].to_pylist() == [False]
+    assert found["plan_reason"].select(["topic", "partition", "broker_id"]).to_pylist() == [
+        {"topic": "t", "partition": 1, "broker_id": 3}
+    ]
 
 
 def test_no_broker_to_demote_is_a_clear_error() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kedge.pipeline import Drain, Limits, generate, sizing
+from kedge.pipeline import Drain, Limits, generate, local, sizing
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.tables.arrow import Arrow, from_rows
@@ -119,6 +119,22 @@ def test_brokers_that_are_drained_or_unknown_hold_nothing_more() -> None:
         {**tables(brokers, parts), "replica_load": loads({("t", p): 60 for p in range(3)})}, limits=Limits(1.0)
     )
     assert (counts(found, "brokers"), counts(found, "missing")) == ({None: [[1, 2]]}, {None: [0]})
+    assert found["could_go"] == []
+
+
+@pytest.mark.parametrize("none", [{"disk": 0}, {"nw_in": 0.0}, {"nw_out": 0.0}])
+def test_a_broker_with_a_capacity_of_0_holds_nothing_more(none: dict[str, Any]) -> None:
+    brokers = [broker(1, disk=100), broker(2, **{"disk": 100, **none})]
+    given = tables(brokers, [partition("t", 0, [1])]) | {"replica_load": loads({("t", 0): 60})}
+    assert counts(sizing(given, limits=Limits(1.0)), "brokers") == {None: [[1]]}
+
+
+def test_what_a_dead_broker_of_no_known_rack_held_needs_room() -> None:
+    """Broker 1 is not listed: its 100 bytes are divided among the racks."""
+    brokers = [broker(2, "a", disk=100), broker(3, "a", disk=100), broker(4, "b", disk=100)]
+    given = local.validate(tables(brokers, [partition("t", 0, [1]), partition("t", 1, [2])]))
+    found = sizing({**given, "replica_load": loads({("t", 0): 99, ("t", 1): 60})}, limits=Limits(1.0))
+    assert {rack["rack"]: rack["bytes"] for rack in found["racks"]} == {"a": 60 + 50, "b": 50}
     assert found["could_go"] == []
 
 

@@ -30,6 +30,8 @@ from kedge.stores import Commit, MemoryStore, MetadataStore, Op
 
 T = TypeVar("T")
 DRAINED = 1
+DOWN = 6
+"""In the layout a broker that no move of the plan names as a source or target."""
 LARGE = TopicPartition("orders", 0)
 RATE = 200_000
 
@@ -231,3 +233,10 @@ def planned(made: Made, drained: tuple[int, ...], settings: WaveSettings, *, net
     exported = {**found, **cut}
     export(exported, made.folder, cluster="rig", snapshot="1")
     return {**tables, **found, **cut}
+
+
+def kill(made: Made, broker: int) -> None:
+    """The broker is down, and the controller has taken it out of every ISR."""
+    made.rig.mishaps.kill_broker(broker)
+    partitions = made.rig.committed.partitions
+    made.rig.until(lambda: not any(broker in found.isr for found in partitions.values()), what="the ISR shrinks")

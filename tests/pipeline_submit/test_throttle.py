@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,7 +97,8 @@ def test_unreadable_rate_is_an_error_before_anything_moves(made: Made, text: str
     assert made.sent() == []
 
 
-def test_rate_below_one_byte_is_refused(made: Made) -> None:
-    with pytest.raises(BadInput, match="at least 1 byte per second, got 0"):
-        set_throttle(made.folder, 0)
+@pytest.mark.parametrize("rate", [0, 2e8])
+def test_rate_below_one_byte_or_that_is_no_whole_number_is_refused(made: Made, rate: Any) -> None:
+    with pytest.raises(BadInput, match=f"whole bytes per second, at least 1, got {rate}"):
+        set_throttle(made.folder, rate)
     assert not file_of(made).exists()

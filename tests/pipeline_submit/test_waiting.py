@@ -10,19 +10,10 @@ from kedge.controller.model.values import TopicPartition
 from kedge.pipeline.errors import Stopped
 from kedge.pipeline.submit import Event, roll_back, submit
 from kedge.pipeline.submit.cluster import IS_OFFLINE, Seen, behind
-from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
+from tests.pipeline_submit.clusters import DOWN, DRAINED, Made, RigTime, kill
 
 Making = Callable[..., Made]
-DOWN = 6
-"""In the layout a broker that no move of the plan names as a source or target."""
 LACKING = "orders-3 (not in sync: 6)"
-
-
-def kill(made: Made, broker: int) -> None:
-    """The broker is down, and the controller has taken it out of every ISR."""
-    made.rig.mishaps.kill_broker(broker)
-    partitions = made.rig.committed.partitions
-    made.rig.until(lambda: not any(broker in found.isr for found in partitions.values()), what="the ISR shrinks")
 
 
 def waits(made: Made) -> list[tuple[int, str]]:

@@ -11,7 +11,7 @@ import pytest
 from kedge.pipeline.errors import Stopped
 from kedge.pipeline.stages.export import export
 from kedge.pipeline.submit import Event, cancel, roll_back, submit, window
-from tests.pipeline_submit.clusters import Made, RigTime
+from tests.pipeline_submit.clusters import DOWN, Made, RigTime, kill
 
 LONG_S = 1.0
 BEGAN = datetime(2026, 11, 28, 21, 50, tzinfo=UTC)
@@ -69,6 +69,25 @@ def test_a_wave_that_runs_at_the_end_completes_and_the_next_one_waits(made: Made
     windows = (*NIGHT, window("Sat 23:15-23:45 UTC"))
     assert made.submit(time=clock, tell=tell, windows=windows).waves == (1, 2, 3, 4)
     assert [moment >= later for moment in found] == [False, True, True, True]
+
+
+@pytest.mark.slow
+def test_a_window_that_closes_while_replicas_lack_is_not_used(made: Made) -> None:
+    """The replicas are back when it has closed."""
+    kill(made, DOWN)
+    clock = at(made, datetime(2026, 11, 28, 22, 29, 50, tzinfo=UTC))
+    found, tell = sent_at(made, clock)
+
+    def told(event: Event) -> None:
+        tell(event)
+        if "window" in event.text and not made.rig.brokers[DOWN].is_up:
+            made.rig.mishaps.restart_broker(DOWN)
+            there = made.rig.committed.partitions
+            made.rig.until(lambda: all(len(one.isr) == len(one.replicas) for one in there.values()), what="ISRs")
+
+    assert made.submit(time=clock, tell=told, windows=(*NIGHT, window("Sat 23:15-23:45 UTC"))).end == "done"
+    assert any("under-replicated" in event.text for event in made.events)
+    assert min(found) >= datetime(2026, 11, 28, 23, 15, tzinfo=UTC)
 
 
 @pytest.mark.slow

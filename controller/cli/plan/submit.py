@@ -157,7 +157,7 @@ def submit(folder: str, *, as_json: bool, plain: bool, **given: Any) -> None:
     ):
         outcome = _does(Path(folder), given)(to, attrs.evolve(options, time=_Time(interrupted)))
     _say_end(outcome, as_json=as_json, throttles=not given["no_throttle"])
-    sys.exit(1 if outcome.told and (outcome.sent or outcome.end == "cancelled") else 0)
+    sys.exit(1 if outcome.told and (outcome.waves or outcome.end == "cancelled") else 0)
 
 
 def reached(servers: str, config_file: Path | None) -> Reach:
