@@ -17,7 +17,9 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ..errors import BadInput
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
 from ..stages.requests import (
@@ -97,7 +99,7 @@ def plan(
 
 def drain(tables: Frames, brokers: Sequence[int] = (), **options: Any) -> Frames:
     """`plan` of moving every replica away from these brokers, or from those in state draining. `options`: of `plan`."""
-    return plan(tables, Drain(tuple(brokers)), **options)
+    return plan(tables, Drain(brokers), **options)
 
 
 def fill_brokers(
@@ -135,14 +137,14 @@ def balance_leaders(tables: Frames, **options: Any) -> Frames:
 
 def demote(tables: Frames, brokers: Sequence[int], **options: Any) -> Frames:
     """`plan` of leaders away from these brokers, by the order of replicas alone."""
-    return plan(tables, Demote(tuple(brokers)), **options)
+    return plan(tables, Demote(brokers), **options)
 
 
 def balance_disks(
     tables: Frames, brokers: Sequence[int] = (), *, tolerance: float = TOLERANCE, **options: Any
 ) -> Frames:
     """`plan` of balancing bytes over the log directories within these brokers, by default all: adds `plan_log_dir`."""
-    return plan(tables, BalanceDisks(tuple(brokers), tolerance), **options)
+    return plan(tables, BalanceDisks(brokers, tolerance), **options)
 
 
 def reduce_partitions(tables: Frames, *, bytes_max: int, bps_max: float, **options: Any) -> Frames:
@@ -186,7 +188,10 @@ def _on_arrow(tables: Frames, step: Step) -> dict[str, Arrow]:
 
 
 def _by_snapshot(table: Arrow, keys: Sequence[str]) -> Iterator[tuple[tuple[str, ...], Arrow]]:
-    numbered = table.select(keys).append_column("row", pa.array(range(table.num_rows), pa.int64()))
+    texts = {key: pc.cast(table[key], pa.string()) for key in keys}
+    if nulls := [key for key, values in texts.items() if values.null_count]:
+        raise BadInput(f"column {nulls[0]}: expected a name in each row, got null")
+    numbered = pa.table({**texts, "row": pa.array(range(table.num_rows), pa.int64())})
     for group in numbered.group_by(keys).aggregate([("row", "list")]).to_pylist():
         yield tuple(group[key] for key in keys), table.take(group["row_list"]).drop_columns(list(keys))
 

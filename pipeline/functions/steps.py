@@ -36,6 +36,7 @@ from ..tables.declared import (
     TABLES,
     VIOLATION,
 )
+from ..tables.files import check_name
 from ..tables.schema import Table
 
 Tables: TypeAlias = dict[str, Arrow]
@@ -56,6 +57,7 @@ class Step:
 
     def __call__(self, tables: Tables) -> Tables:
         """Raises PipelineError if the snapshot cannot be used."""
+        self._check_needs(tables.keys())
         checked = {
             name: conform(TABLES[name], table, name)
             for name, table in tables.items()
@@ -67,6 +69,9 @@ class Step:
         """Raises BadInput if a table is missing, or is none of the pipeline's."""
         if unknown := sorted(names - TABLES.keys()):
             raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
+        self._check_needs(names)
+
+    def _check_needs(self, names: AbstractSet[str]) -> None:
         missing = {table.name: adds for table, adds in self.needs.items() if table.name not in names}
         if missing:
             raise BadInput("; ".join(f"no table {name}, which {adds}" for name, adds in missing.items()))
@@ -82,6 +87,9 @@ def loading(settings: LoadSettings) -> Step:
 
 
 def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
+    if factor is not None and factor < 1:
+        raise BadInput(f"factor: expected 1 or more, got {factor}")
+
     def run(tables: Tables) -> Tables:
         return {VIOLATION.name: check(tables, limits=limits, factor=factor, ignore_racks=ignore_racks)}
 
@@ -90,6 +98,7 @@ def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
 
 def planning(request: Request, name: str, limits: Limits, choice: Choice, *, ignore_racks: bool) -> Step:
     """It adds no table where the request is empty for the snapshot, such as a drain where no broker is draining."""
+    check_name(name, "name")
 
     def run(tables: Tables) -> Tables:
         try:

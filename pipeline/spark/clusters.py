@@ -44,7 +44,8 @@ def by_cluster(events: DataFrame, fold: Fold) -> Snapshots:
     twice = f.when(f.col("event") == TAKEOVER, f.array(f.lit(_AHEAD), f.lit(_IN_ORDER)))
     turn = f.explode(twice.otherwise(f.array(f.lit(_IN_ORDER)))).alias(_TURN)
     place: list[str | Column] = [number(1).alias("epoch"), number(2).alias("n"), "file", "line"]
-    rows = pack(JOURNAL_EVENT, events, [CLUSTER, turn, *place])
+    texts = events.withColumn(CLUSTER, f.col(CLUSTER).cast("string"))
+    rows = pack(JOURNAL_EVENT, texts, [CLUSTER, turn, *place])
     order: list[str | Column] = [_TURN, f.col("epoch").asc_nulls_last(), f.col("n").asc_nulls_last(), "file", "line"]
     sorted_rows = spread(rows, [CLUSTER], order=order).select(CLUSTER, _TURN, JOURNAL_EVENT.name)
     made = [attrs.evolve(table, columns=table.columns[1:]) for table in fold.tables]

@@ -22,11 +22,11 @@ from ..functions import collecting
 from ..functions.steps import Step, Tables
 from ..stages.usable import RATES, LoadSettings
 from ..tables.arrow import conform, empty
-from ..tables.declared import BROKER, OF_PLAN, PARTITION, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
+from ..tables.declared import BROKER, OF_PLAN, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import Place, find_places
 from ..tables.keys import KEYS, Batches, Key, keys_in
 from ..tables.location import location
-from ..tables.whole import found_by, names_for, read_tables, tables_of, write_tables
+from ..tables.whole import COLLECTED, found_by, names_for, read_tables, tables_of, write_tables
 from .failing import failing
 from .packed import columns, frame_of, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 Reads: TypeAlias = Callable[[Key, Batches], Tables]
 
-_NEEDED: Final = (BROKER, PARTITION, *OF_PLAN)
+_NEEDED: Final = (BROKER, PARTITION, REPLICA_LOAD, *OF_PLAN)
 """Tables that exist where they have no rows."""
 _SAMPLES: Final = REPLICA_SAMPLE.name
 
@@ -61,11 +61,15 @@ class Snapshots(Mapping[str, "DataFrame"]):
 
     @classmethod
     def of(cls, tables: Mapping[str, DataFrame]) -> Snapshots:
-        """The given tables. Raises BadInput if some have keys and others do not."""
+        """The given tables. Keys may be of any type that Spark finds in the names of folders. Raises BadInput if some
+        have keys and others do not, or a table is none of the pipeline's."""
         if isinstance(tables, cls):
             return tables
+        tables_of(tables)
         keys = keys_in({name: frame.columns for name, frame in tables.items()})
-        return cls(packed([pack(TABLES[name], frame, keys) for name, frame in tables.items()]), keys, tuple(tables))
+        texts = [frame.withColumns({key: frame[key].cast("string") for key in keys}) for frame in tables.values()]
+        rows = [pack(TABLES[name], frame, keys) for name, frame in zip(tables, texts, strict=True)]
+        return cls(packed(rows), keys, tuple(tables))
 
     def then(self, step: Step) -> Snapshots:
         """The tables after one more step."""
@@ -224,13 +228,14 @@ def write(tables: Mapping[str, DataFrame], root: str) -> None:
         raise BadInput("expected tables with the columns cluster and snapshot")
 
     is_raw = "replica_load" not in given  # otherwise the samples stay where they are
+    gone = {name: empty(TABLES[name]) for name in given if TABLES[name] not in (*COLLECTED, SNAPSHOT_TIME)}
 
     def kept(key: Key, found: Tables) -> Batches:
         if is_raw and callable(samples := found.get(_SAMPLES)):
             rows = [*samples(REPLICA_SAMPLE)]
             found = {name: table for name, table in found.items() if name != _SAMPLES}
             found |= {_SAMPLES: pa.concat_tables(rows)} if rows else {}
-        write_tables(Place(at, *map(str, key)), found)
+        write_tables(Place(at, *map(str, key)), {**gone, **found})
         yield pa.RecordBatch.from_pylist([{"snapshots": 1}], schema=pa.schema([("snapshots", pa.int32())]))
 
     with failing():

@@ -51,7 +51,8 @@ def spread(
     """The rows of each key in one partition, one after the other, sorted by `order`."""
     if not keys:
         return frame.repartition(1)
-    count = tasks or int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+    said = frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or "1"
+    count = tasks or (int(said) if said.isdecimal() else _TASKS)  # Databricks has "auto"
     return frame.repartition(count, *keys).sortWithinPartitions(*keys, *order)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from operator import index
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -14,18 +15,31 @@ from ..kernel.goals import RESOURCES
 TOLERANCE = 0.01
 
 
+def _ids(brokers: Iterable[Any]) -> tuple[int, ...]:
+    """Also numpy's integers, such as the ids in a column of pandas."""
+    try:
+        return tuple(map(index, brokers))
+    except TypeError:
+        raise BadInput(f"brokers: expected a list of ids, got {brokers!r:.80}") from None
+
+
+def _with_racks(brokers: Iterable[tuple[Any, str | None]]) -> tuple[tuple[int, str | None], ...]:
+    given = tuple(brokers)
+    return tuple(zip(_ids(broker for broker, _ in given), (rack for _, rack in given), strict=True))
+
+
 @attrs.frozen
 class Drain:
     """No replica on these brokers; if none is named, on those in state draining."""
 
-    brokers: tuple[int, ...] = ()
+    brokers: tuple[int, ...] = attrs.field(default=(), converter=_ids)
 
 
 @attrs.frozen
 class Add:
     """Level bytes onto these brokers, (id, rack or None); one that is not in the snapshot is used as given."""
 
-    brokers: tuple[tuple[int, str | None], ...]
+    brokers: tuple[tuple[int, str | None], ...] = attrs.field(converter=_with_racks)
     tolerance: float = TOLERANCE
     bytes_max: int | None = None
 
@@ -62,7 +76,7 @@ class Rebalance:
 class BalanceDisks:
     """Level the bytes of the directories within each of these brokers; if none is named, within all."""
 
-    brokers: tuple[int, ...] = ()
+    brokers: tuple[int, ...] = attrs.field(default=(), converter=_ids)
     tolerance: float = TOLERANCE
 
     def __attrs_post_init__(self) -> None:
@@ -94,7 +108,7 @@ class Leaders:
 class Demote:
     """No preferred leader on these brokers, by changing the order of replicas only."""
 
-    brokers: tuple[int, ...]
+    brokers: tuple[int, ...] = attrs.field(converter=_ids)
 
     def __attrs_post_init__(self) -> None:
         if not self.brokers:

@@ -244,7 +244,7 @@ def find_snapshots(root: Root, table: Table, cluster: str | None) -> list[Place]
     """As `find_place`, for every snapshot of the cluster, the newest last. Raises NotFound if there is none."""
     named = find_place(root, table, cluster, None).cluster
     found = [Place(root, named, name) for name in _snapshots(root, table, named)]
-    return [place for place in found if place.parts(table)]
+    return [place for place in found if is_in(place, table)]
 
 
 def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | None) -> Place:
@@ -261,14 +261,14 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
         if not found:
             raise NotFound(f"{root}: no table {table.name}")
         cluster = found[0]
-    if snapshot is not None and Place(root, cluster, snapshot).parts(table):
+    if snapshot is not None and is_in(Place(root, cluster, snapshot), table):
         return Place(root, cluster, snapshot)
     found = _snapshots(root, table, cluster)
     if snapshot is not None and found:
         last = ", ".join(found[-_LISTED_MAX:])
         raise NotFound(f"{root}: the folder has no snapshot {snapshot} of cluster {cluster}; the last ones: {last}")
     places = (Place(root, cluster, name) for name in reversed(found))
-    newest = next((place for place in places if place.parts(table)), None)
+    newest = next((place for place in places if is_in(place, table)), None)
     if newest is None:
         raise NotFound(f"{root}: the folder has no snapshot of cluster {cluster}")
     return newest
@@ -279,14 +279,26 @@ def skipped_folders(root: Root, table: Table) -> list[str]:
     return [f"{table.name}/cluster={name}" for name in _values(root, table.name, "cluster") if not _is_name(name)]
 
 
+def _homes(table: Table) -> tuple[Table, ...]:
+    """The table, and that of its validated rows, which are alone where a job wrote loads to a new root."""
+    return (table, *(one for one in VALID if one.key == table.name))
+
+
+def is_in(place: Place, table: Table, part: str = PART) -> bool:
+    """Whether the place has the table, or its validated rows."""
+    return any(place.has(one, part) for one in _homes(table))
+
+
 def _clusters(root: Root, table: Table) -> list[str]:
-    return [name for name in _values(root, table.name, "cluster") if _is_name(name)]
+    found = {name for each in _homes(table) for name in _values(root, each.name, "cluster")}
+    return sorted(filter(_is_name, found))
 
 
 def _snapshots(root: Root, table: Table, cluster: str) -> list[str]:
     """The names of the cluster's snapshots, the newest last."""
     root = location(root)
-    names = _values(root, _folder_of(root, table.name, "cluster", cluster), "snapshot")
+    folders = [_folder_of(root, each.name, "cluster", cluster) for each in _homes(table)]
+    names = {name for folder in folders for name in _values(root, folder, "snapshot")}
     files = root.names(_folder_of(root, SNAPSHOT_TIME.name, "cluster", cluster))
     times = dict(_taken(file.removesuffix(_SUFFIX)) for file in files)
     return sorted(filter(_is_name, names), key=lambda name: (times.get(name, ""), _natural(name)))

@@ -47,6 +47,11 @@ class Rejects:
         return from_rows(REJECTED_ROWS, self.rows)
 
 
+def has_rows_of_tables(rejected: Arrow | None) -> bool:
+    """Whether some were rows of tables, which validation finds, and not of files."""
+    return rejected is not None and bool(pc.any(pc.starts_with(rejected["source"], OF_TABLE)).as_py())
+
+
 def without_samples(rejected: Arrow) -> Arrow:
     """The rows that are no samples of replicas."""
     return rejected.filter(pc.not_equal(rejected.column("source"), OF_TABLE + REPLICA_SAMPLE.name))

@@ -28,6 +28,7 @@ from .declared import (
     VALID,
 )
 from .files import Place
+from .rejects import has_rows_of_tables
 from .schema import Table
 
 COLLECTED: Final = (BROKER, PARTITION, BROKER_DEFAULT, *MEASURES, REPLICA_SAMPLE)
@@ -68,14 +69,14 @@ def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> 
 
 
 def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
-    """The place has these tables. With loads they are validated: their rows are kept in tables of their own, and
-    what was collected stays as it is. Raises as `Place.write`."""
-    is_valid = "replica_load" in tables
+    """The place has these tables. Validated rows, which are those with loads or with rejected rows of tables, are kept
+    in tables of their own, and what was collected stays as it is. Raises as `Place.write`."""
+    is_valid = "replica_load" in tables or has_rows_of_tables(tables.get("rejected_rows"))
     plans = tables["plan"]["plan"].to_pylist() if "plan" in tables else []
     if is_valid:
         place.remove(PARTITION_VALID)
     for plan in plans:
-        for table in (PLAN, *OF_WAVES[::-1], REDUCTION):
+        for table in (PLAN, *OF_WAVES[::-1], REDUCTION, PLAN_LOG_DIR):
             place.remove(table, plan)
     for table in sorted(tables_of(tables), key=lambda table: _ORDER.get(table, -1)):
         rows = tables[table.name]

@@ -18,7 +18,7 @@ from ..kernel.holding import holding
 from ..stages.arrays import Limits, flat, indexed, leaving, matrix, to_cluster
 from ..tables.arrow import Arrow, in_order
 from ..tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, REPLICA_LOAD
-from ..tables.files import Place, Wanted, find_snapshots, wanted
+from ..tables.files import Place, Wanted, find_snapshots, read_all, wanted
 from .verb import Said, Tables, Told
 
 _NAMED_MAX: Final = 20
@@ -92,7 +92,7 @@ def _row(cluster: Cluster, broker: int, held: Bools, led: Bools, coming: Bools) 
 
 def _new(cluster: Cluster, left: Bools, planned: Place) -> list[str]:
     """The topics of these partitions that the snapshot of the plan lacks."""
-    before = set(pc.unique(planned.read(PARTITION).column("topic")).to_pylist())
+    before = set(pc.unique(read_all(planned, wanted(PARTITION))["partition"].column("topic")).to_pylist())
     return [name for t in np.unique(cluster.topic[left]).tolist() if (name := cluster.topics[t]) not in before]
 
 

@@ -17,13 +17,13 @@ from typing import ClassVar, Final
 import attrs
 
 from ...controller.model.plural import counted
-from ..tables.declared import PARTITION, PLAN, SNAPSHOT_TIME, TABLES
-from ..tables.files import Place, Wanted
+from ..tables.declared import PARTITION, PARTITION_VALID, PLAN, SNAPSHOT_TIME, TABLES
+from ..tables.files import Place, Wanted, read_all, wanted
 from .verb import Said, Tables, Told
 
 _DATE: Final = re.compile(r"(20[0-9]{2})(-?)([01][0-9])\2([0-3][0-9])(?![0-9])")
 
-_LAST: Final = (PARTITION, SNAPSHOT_TIME)
+_LAST: Final = (PARTITION_VALID, PARTITION, SNAPSHOT_TIME)
 
 
 @attrs.frozen
@@ -52,7 +52,7 @@ class Forget:
 def old_snapshots(snapshots: Sequence[Place], limit: datetime) -> list[Place]:
     """Those of one cluster, the newest last, that were taken before `limit`, except the newest. While that one has
     partitions that are being reassigned, snapshots with plans are kept: one of them may be what is submitted."""
-    targets = snapshots[-1].read(PARTITION).column("target_replicas")
+    targets = read_all(snapshots[-1], wanted(PARTITION))["partition"].column("target_replicas")
     is_moving = targets.null_count < len(targets)
     found = [place for place in snapshots[:-1] if (taken := taken_at(place)) is not None and taken < limit]
     return [place for place in found if not (is_moving and place.parts(PLAN))]

@@ -91,7 +91,7 @@ def test_a_folder_that_does_not_fit_is_named(landing: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "files,said",
     [
-        ({}, "expected exactly one file named map or tree"),
+        ({}, "the folder has no files"),
         ({"map": placed(2), "tree": "{}"}, "expected exactly one file named map or tree"),
         ({"map": "[1"}, "map.json: not a whole JSON file"),
         ({"map": placed(2), "mapping": "{}"}, "mapping.json: expected a name that begins with one of"),

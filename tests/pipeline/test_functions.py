@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -89,3 +92,59 @@ def test_what_is_written_is_what_the_commands_read(tmp_path: Path) -> None:
     assert {*local.read(tmp_path, names, plan="drain")} == {"broker", "plan_move", "wave"}
     with pytest.raises(BadInput, match="unknown tables plans"):
         local.read(tmp_path, ["plans"])
+
+
+def test_keys_are_texts_of_whatever_was_read() -> None:
+    """Readers of Parquet take cluster=7 for a number and snapshot=2026-11-28 for a date."""
+    given = generate(brokers=3, topics=1, partitions=2)
+    keys = {"cluster": pa.scalar(7), "snapshot": pa.scalar(date(2026, 11, 28))}
+    keyed_tables = dict(given)
+    for key, value in keys.items():
+        keyed_tables = {n: t.append_column(key, pa.repeat(value, t.num_rows)) for n, t in keyed_tables.items()}
+    found = local.validate(keyed_tables)["partition"]
+    assert found.select(["cluster", "snapshot"]).slice(0, 1).to_pylist() == [{"cluster": "7", "snapshot": "2026-11-28"}]
+    nulls = {n: t.set_column(t.schema.get_field_index("cluster"), "cluster", pa.nulls(t.num_rows, pa.string()))
+             for n, t in keyed_tables.items()}  # fmt: skip
+    with pytest.raises(BadInput, match="column cluster: expected a name in each row, got null"):
+        local.validate(nulls)
+
+
+def test_ids_may_be_integers_of_numpy() -> None:
+    given = generate(brokers=9, topics=3, partitions=4)
+    of: list[Any] = [[1001], np.array([1001])]
+    ours, theirs = (local.drain(given, brokers=ids)["plan"] for ids in of)
+    assert ours.equals(theirs)
+
+
+@pytest.mark.parametrize(
+    "function,wrong,why",
+    [
+        (local.drain, {"brokers": 3}, "brokers: expected a list of ids, got 3"),
+        (local.fill_brokers, {"brokers": ["a"]}, "brokers: expected a list of ids"),
+        (local.check, {"factor": 0}, "factor: expected 1 or more, got 0"),
+        (local.drain, {"name": "a/b"}, "name: expected a name of up to"),
+        (local.compute_load, {"window_s": 0}, "window: expected at least 1 second"),
+    ],
+)
+def test_a_wrong_argument_is_refused_at_once(function: Any, wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        function(generate(brokers=3, topics=1, partitions=2), **wrong)
+
+
+def test_validated_rows_are_written_beside_those_collected(tmp_path: Path) -> None:
+    """Also without loads."""
+    given = tables([broker(1)], [partition("t", 0, [1]), partition("t", 1, [1, 1])])
+    collected = {name: given[name] for name in COLLECTED}
+    local.write(collected, tmp_path, cluster="c", snapshot="1")
+    local.write(local.validate(collected), tmp_path, cluster="c", snapshot="1")
+    assert local.read(tmp_path)["partition"].num_rows == 2
+    assert local.read(tmp_path, ["partition_valid"])["partition"].num_rows == 1
+
+
+def test_commands_find_what_a_job_wrote_to_a_new_root(tmp_path: Path) -> None:
+    found = local.compute_load(local.validate(generate(brokers=9, topics=3, partitions=4)))
+    local.write(found, tmp_path, cluster="c", snapshot="1")
+    for command in (["drain", tmp_path, "--brokers", "1001"], ["validate", tmp_path], ["list", tmp_path]):
+        done = run("plan", *command)
+        assert done.exit_code in (0, 1), done.stderr
+    assert not (tmp_path / "partition").exists()

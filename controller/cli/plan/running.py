@@ -23,6 +23,7 @@ from ....pipeline.tables.files import (
     find_place,
     find_places,
     find_snapshots,
+    is_in,
     skipped_folders,
 )
 from ....pipeline.tables.location import Location
@@ -115,10 +116,10 @@ def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[P
         for folder in skipped_folders(common.tables, PARTITION):
             say(f"{folder}: skipped, because its name cannot be that of a cluster")
     if common.all_snapshots:
-        return [place for place in _every_snapshot(common) if place.has(table, part)] or _none(common, table, part)
+        return [place for place in _every_snapshot(common) if is_in(place, table, part)] or _none(common, table, part)
     if not common.all_clusters:
         return [find_place(common.tables, PARTITION, common.cluster, common.snapshot)]
-    found = [place for place in find_places(common.tables, PARTITION, common.snapshot) if place.has(table, part)]
+    found = [place for place in find_places(common.tables, PARTITION, common.snapshot) if is_in(place, table, part)]
     return found or _none(common, table, part)
 
 
