@@ -82,7 +82,9 @@ class Windows:
         self._seen, self._count = np.zeros(0, np.int64), np.zeros((2, 0), np.int64)
         self._first, self._last = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self._total: Floats = np.zeros((2, 0))  # of MEAN; NaN where there is none for others
-        self._means: list[tuple[Ints, Floats]] = []  # of each window the places with a sample, and 2 x as many means
+        self._means: list[
+            tuple[npt.NDArray[np.int32], Floats]
+        ] = []  # of each window the places with a sample, and 2 x as many means
 
     def add(self, found: Partials, places: int) -> None:
         """Add cells of windows that are not closed."""
@@ -124,7 +126,7 @@ class Windows:
             elif self._statistic == MAX:
                 self._total = np.fmax(self._total, np.where(known, rates, np.nan))
             else:
-                at = np.nonzero(one.seen)[0]
+                at = np.nonzero(one.seen)[0].astype(np.int32)
                 self._means.append((at, np.where(known, rates, np.nan)[:, at]))
 
     def spans(self, places: int) -> tuple[Ints, Ints]:

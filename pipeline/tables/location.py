@@ -154,7 +154,8 @@ class Location:
         `read`."""
         system, base = self._opened()
         with self._as_parquet(path), system.open_input_file(_below(base, path)) as file:
-            for batch in pq.ParquetFile(file).iter_batches(_BATCH_ROWS, columns=list(columns)):
+            # With a buffer ahead, all that was read of the file stays in memory until its end.
+            for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(_BATCH_ROWS, columns=list(columns)):
                 yield pa.Table.from_batches([batch])
 
     @contextmanager

@@ -64,9 +64,7 @@ _GROWTH: Final = click.FloatRange(min=0, min_open=True)
     default=_LOADS.statistic,
     help="Statistic of the windows that is the rate.",
 )
-@option(
-    "--growth", metavar="FACTOR", type=_GROWTH, default=_LOADS.growth, help="Factor by which all rates are multiplied."
-)
+@option("--growth", metavar="FACTOR", type=_GROWTH, default=_LOADS.growth, help="Number that multiplies all rates.")
 @replayed
 def compute_load(
     common: Common, *, samples_age: float, taken_at: int | None, window: int, statistic: str, growth: float
