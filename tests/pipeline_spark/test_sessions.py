@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from kedge.controller.cli.root import kedge
+from kedge.pipeline import generate, local
 from kedge.pipeline.spark import session
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_journal.journals import written
@@ -59,6 +60,7 @@ def test_a_session_that_another_thread_made_is_used(spark: SparkSession) -> None
 
 SAY = """
 import json, os
+from kedge.pipeline import generate, local
 from kedge.pipeline.spark import session
 before, said = dict(os.environ), []
 for _ in range(2):
@@ -99,3 +101,18 @@ def test_a_session_that_cannot_be_created_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].startswith("kedge: Spark did not start: ")
     assert "Traceback" not in done.stderr
+
+
+def test_the_driver_gets_counts_and_what_is_printed(tmp_path: Path) -> None:
+    """Of 12,000 violations in four clusters, by a driver that takes no more than a megabyte from the workers."""
+    for seed in range(4):
+        tables = generate(brokers=6, topics=30, partitions=100, seed=seed)
+        local.write(tables, tmp_path, cluster=f"c{seed}", snapshot="1")
+    command = [sys.executable, "-c", "from kedge.controller.cli import main; main()", "plan", "validate", str(tmp_path)]
+    asked = ["--all-clusters", "--factor", "5", "--json", "--engine", "spark"]
+    arguments = "--conf spark.driver.maxResultSize=1m --master local[1] pyspark-shell"
+    environment = {**os.environ, "PYSPARK_SUBMIT_ARGS": arguments}
+    done = subprocess.run([*command, *asked], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    found = [(row["counts"], len(row["violations"])) for row in json.loads(done.stdout)["clusters"]]
+    assert found == [({"RF": 3000}, 100)] * 4
