@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .errors import BadInput
 from .functions.collecting import collect
 from .functions.journals import audit, progress
 from .functions.planning import (
@@ -40,7 +41,9 @@ from .journal.files import journals, read_whole
 from .stages.export import export as export_files
 from .stages.snapshots import check_same
 from .tables.arrow import Arrow
+from .tables.declared import OF_PLAN, SNAPSHOT
 from .tables.files import Place, find_place
+from .tables.keys import keys_in
 from .tables.whole import found_by, names_for, read_tables, write_tables
 from .verbs.page import page_of
 
@@ -100,8 +103,14 @@ def write(tables: Frames, root: str | Path, *, cluster: str, snapshot: str) -> N
 
 def export(tables: Frames, folder: str | Path, *, cluster: str, snapshot: str) -> dict[str, Any]:
     """The folder has the plan in `tables` and its waves as files: JSON for `kafka-reassign-partitions`, what undoes a
-    wave, throttles, a page, and a manifest, which is returned. Raises BadInput if the folder holds something else,
-    OSError if it cannot be written."""
+    wave, throttles, a page, and a manifest, which is returned. Raises BadInput if the folder holds something else, or
+    the tables are not those of one plan, OSError if it cannot be written."""
+    if keys_in({name: table.column_names for name, table in tables.items()}):
+        raise BadInput("export: expected the tables of one snapshot, without the columns cluster and snapshot")
+    if missing := sorted({table.name for table in (*SNAPSHOT, *OF_PLAN)} - tables.keys()):
+        raise BadInput(f"export: expected a plan, and what it was made from; there is no table {', '.join(missing)}")
+    if (plans := tables["plan"].num_rows) != 1:
+        raise BadInput(f"export: expected one plan, got {plans}")
     check_same(tables)
     page = page_of(cluster, snapshot, tables).decode()
     manifest: dict[str, Any] = export_files(tables, Path(folder), cluster=cluster, snapshot=snapshot, report=page)

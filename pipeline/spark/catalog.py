@@ -195,7 +195,7 @@ def _quoted(names: Iterable[str]) -> str:
 
 def _condition(error: Exception) -> str | None:
     """Spark's name of an error, if it has one."""
-    named = getattr(error, "getCondition", None)
+    named = getattr(error, "getCondition", None) or getattr(error, "getErrorClass", None)  # PySpark 3.5
     return None if named is None else named()
 
 

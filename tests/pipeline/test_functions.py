@@ -131,6 +131,21 @@ def test_a_wrong_argument_is_refused_at_once(function: Any, wrong: dict[str, Any
         function(generate(brokers=3, topics=1, partitions=2), **wrong)
 
 
+def test_only_a_plan_is_exported(tmp_path: Path) -> None:
+    given = generate(brokers=9, topics=3, partitions=4)
+    found = local.drain(given, brokers=[1001])
+    two = {**found, "plan": pa.concat_tables([found["plan"]] * 2)}
+    keys = {name: keyed(table, "east") for name, table in found.items()}
+    for wrong, why in (
+        (given, "there is no table plan"),
+        (two, "one plan, got 2"),
+        (keys, "without the columns cluster"),
+    ):
+        with pytest.raises(BadInput, match=why):
+            local.export(wrong, tmp_path / "out", cluster="c", snapshot="1")
+    assert not (tmp_path / "out").exists()
+
+
 def test_validated_rows_are_written_beside_those_collected(tmp_path: Path) -> None:
     """Also without loads."""
     given = tables([broker(1)], [partition("t", 0, [1]), partition("t", 1, [1, 1])])
