@@ -1,4 +1,4 @@
-"""The audit of a journal of N lines: in this process, in two, and on Spark (local[*]), at once and as a stream.
+"""The audit of a journal of N lines: in this process, and on Spark (local[*]), at once and as a stream.
 
     benchmarks/run audit            1 M lines; KEDGE_LINES=10000000 for more, KEDGE_SPARK=0 for none on Spark
 
@@ -24,7 +24,6 @@ from kedge.pipeline.journal.files import journal_files
 from kedge.pipeline.progress import progress
 
 LINES = 1_000_000
-PROCESSES = 2
 TOPIC_PARTITIONS, COMMIT_PARTITIONS, MOVE_LINES = 100, 50, 16
 BEFORE, AFTER = (1, 2, 3), (4, 5, 6)
 
@@ -47,11 +46,6 @@ def _measure(files: list[Path], lines: int) -> None:
     assert here.violations == ()
     assert here.counts.lines == lines
     rate("audit, local, one process", lines, watch.seconds, journal_bytes=size, cpu_seconds=round(_cpu() - used, 1))
-    used = _cpu()
-    with timed() as watch:
-        several = audit(files, processes=PROCESSES)
-    assert several == here
-    rate(f"audit, local, {PROCESSES} processes", lines, watch.seconds, cpu_seconds=round(_cpu() - used, 1))
     with timed() as watch:
         moves = progress(files)
     rate("progress, local", lines, watch.seconds, moves=len(moves.moves))
@@ -70,7 +64,7 @@ def _cpu() -> float:
 
 def _measure_spark(files: list[Path], lines: int, here: object) -> None:
     from kedge.pipeline.spark import session  # noqa: PLC0415 - its figure is taken last: it starts a JVM
-    from kedge.pipeline.spark.journals import audit as audit_on_spark  # noqa: PLC0415
+    from kedge.pipeline.spark.journals import audits as audits_on_spark  # noqa: PLC0415
 
     with timed() as watch:
         opened = session()
@@ -79,8 +73,8 @@ def _measure_spark(files: list[Path], lines: int, here: object) -> None:
     try:
         for what in ("cold", "warm"):
             with timed() as watch:
-                there = audit_on_spark(spark, files)
-            assert there == here
+                there = audits_on_spark(spark, {"": files})
+            assert there == {"": here}
             rate(f"audit, Spark local[*], {what}", lines, watch.seconds, cores=os.cpu_count())
         with timed() as watch, tempfile.TemporaryDirectory() as checkpoint:
             done = _stream(spark, files, checkpoint)

@@ -56,19 +56,17 @@ class Lost(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """What is known of a file. `takeovers`, `seq_max`: by controller epoch; `lost`: where rows are missing; `rises`:
-    lines with which a higher epoch begins, and the last ts before; `spans`: first and last ts, by epoch; `ends_lost`:
-    rows are missing after the last line; `bad_hash`: the hash of the last line, if that is rejected."""
+    """What is known of a file. `takeovers`, `seq_max`: by controller epoch; `spans`: first and last ts, by
+    epoch; `ends_lost`: rows are missing after the last line; `bad_hash`: the hash of the last line, if that is
+    rejected."""
 
     file: str
     first: Light | None
     last: Last | None
     takeovers: Mapping[int, int]
     seq_max: Mapping[int, int]
-    lost: tuple[Lost, ...]
     violations: tuple[Violation, ...]
     gaps: tuple[Gap, ...]
-    rises: tuple[tuple[int, int, int], ...]
     events: Mapping[str, int]
     commits: int
     spans: Mapping[int, tuple[int, int]]

@@ -1,14 +1,11 @@
-"""The audit in this process: one pass over the files in the order of the journal, without a JVM; or in several
-processes with the same result.
+"""The audit: one pass over the files of a journal in their order, or over its events.
 
 Memory grows with partitions and what is in flight, not with lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -17,37 +14,22 @@ from ..journal.files import NoJournal, Part, read_part, split, whole_part
 from ..journal.lines import Event
 from .conclusion import Again, LateLines, conclude, in_file
 from .edges import light
-from .fold import Found
 from .order import FileOrder
 from .rest import Rest
-from .rounds import Told, audit_in
 from .stitched import Stitched
 from .throttles import EVENTS, Throttles
 from .topics import TopicTrace
-from .values import Audit
-
-SEVERAL_BYTES = 2**24
-"""Below this size, one process has finished before others have started."""
+from .values import Audit, Gap, Violation
 
 
 def audit(
     files: Sequence[Path],
-    told: Told = lambda done, total: None,  # noqa: ARG005 - no progress bar
-    *,
-    processes: int = 1,
-    several_bytes: int = SEVERAL_BYTES,
+    told: Callable[[int, int], None] = lambda done, total: None,  # noqa: ARG005 - no progress bar
 ) -> Audit:
-    """The audit of a journal, whose files are in their order. `told`: called with the bytes done and the total.
-    `processes`: how many may be used if there are `several_bytes` to read; the result is the same. A script that uses
-    several must be safe to import (`if __name__ == "__main__"`), as for any pool of processes.
-
-    Raises NoJournal if a file cannot be read at all, or none holds a line of a journal.
-    """
+    """The audit of a journal, whose files are in their order. `told`: called with the bytes done and the total. Raises
+    NoJournal if a file cannot be read at all, or none holds a line of a journal."""
     parts = [part_of(path) for path in files]
     size = sum(part.end for part in parts)
-    if processes > 1 and size >= several_bytes:
-        with suppress(BrokenProcessPool, OSError, EOFError, MemoryError):  # one pass then raises the error
-            return audit_in(processes, parts, told)
     one, done = OnePass(), 0
     for part in parts:
         order = one.begin(part.path)
@@ -85,7 +67,7 @@ class OnePass:
         self._throttles = Throttles()
         self._order = Stitched()
         self._rest = Rest()
-        self._found: Found = []
+        self._found: list[Violation | Gap] = []
         self._epoch = -1
 
     def begin(self, file: str) -> FileOrder:

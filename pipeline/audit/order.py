@@ -1,7 +1,6 @@
 """Order: numbers, terms and the hash chain of one file, line by line; missing rows, and lines written after their term.
 
-* A file is checked by itself, so that files can be checked in parallel; `stitched` compares the first line of each with
-  the last one of the file before.
+* A file is checked by itself; `stitched` compares the first line of each with the last one of the file before.
 * A broken chain is reported once per term: it proves nothing about later lines anyway.
 * After a rejected line, or a deleted file, the next number is unknown, and any number is accepted.
 """
@@ -32,11 +31,9 @@ class FileOrder:
         self._bad_hash: str | None = None
         self._takeovers: dict[int, int] = {}
         self._seq_max: dict[int, int] = {}
-        self._lost: list[Lost] = []
         self._violations: list[Violation] = []
         self._gaps: list[Gap] = []
         self._told: set[tuple[str, int]] = set()
-        self._rises: list[tuple[int, int, int]] = []
         self._events: Counter[str] = Counter()
         self._commits = 0
         self._spans: dict[int, tuple[int, int]] = {}
@@ -94,28 +91,24 @@ class FileOrder:
         if now.epoch < 0:
             self._lost_now, self._bad_hash = True, now.hash
             return []
-        known = len(self._lost)
-        if self._lost_now:
-            self._lost.append(lost_before(self._last, now, reached_ms))
-        self._count(now, reached_ms)
+        lost = [lost_before(self._last, now, reached_ms)] if self._lost_now else []
+        self._count(now)
         if now.lost is not None:
             self._gaps.append(Gap("gap", self.file, now.line, now.epoch, f"lines are missing: {now.lost}"))
         self._seq_max[now.epoch] = max(now.seq, self._seq_max.get(now.epoch, -1))
         if now.event == "Takeover":
             self._takeovers[now.epoch] = min(now.seq, self._takeovers.get(now.epoch, now.seq))
-        self._follow(now, reached_ms)
-        return self._lost[known:]
+        return [*lost, *self._follow(now, reached_ms)]
 
-    def _count(self, now: Light, reached_ms: int) -> None:
+    def _count(self, now: Light) -> None:
         self._events[now.event] += 1
         self._commits += now.rows is not None
         first, last = self._spans.get(now.epoch, (now.ts, now.ts))
         self._spans[now.epoch] = (min(first, now.ts), max(last, now.ts))
-        if not self._rises or now.epoch > self._rises[-1][1]:
-            self._rises.append((now.line, now.epoch, reached_ms))
 
-    def _follow(self, now: Light, reached_ms: int) -> None:
-        before = self._last
+    def _follow(self, now: Light, reached_ms: int) -> list[Lost]:
+        """Compare it with the line before; the place between them, if the end of a term is missing there."""
+        before, lost = self._last, []
         if before is None:
             # Bad lines may precede the first one, which is then compared with nothing.
             self.first = now
@@ -127,10 +120,11 @@ class FileOrder:
             self._notes(between(self.file, before, now, lost=self._lost_now, bad_hash=self._bad_hash))
             if not self._lost_now and (gap := missing_tail(self.file, before.line.at, now)) is not None:
                 self._gaps.append(gap)
-                self._lost.append(lost_before(before, now, reached_ms))
+                lost.append(lost_before(before, now, reached_ms))
             self._last = after(before, now, lost=self._lost_now)
             self._notes(ends(self.file, self._last))
         self._lost_now, self._bad_hash = False, None
+        return lost
 
     def _notes(self, found: Iterable[Violation]) -> None:
         for violation in found:
@@ -148,10 +142,8 @@ class FileOrder:
             self._last,
             self._takeovers,
             self._seq_max,
-            tuple(self._lost),
             tuple(self._violations),
             tuple(self._gaps),
-            tuple(self._rises),
             dict(self._events),
             self._commits,
             self._spans,

@@ -1,7 +1,6 @@
 """The order of a whole journal: its files one after the other, what is missing between them, and what was written late.
 
-One pass over a journal calls `begin` for each file, feeds the lines that do not simply follow, and ends the file with
-its edge. Files that were read in parallel are added, each with its edge. Both give the same result.
+An audit calls `begin` for each file, feeds the lines that do not simply follow, and ends the file with its edge.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from .values import Gap, Violation
 
 
 class Stitched:
-    """The files of a journal in order. `edges`: of the files that have ended; `lost`: files, and where in them rows are
-    missing; `reached_ms`: the last ts of their lines."""
+    """The files of a journal in order. `edges`: of the files that have ended; `reached_ms`: the last ts of their
+    lines."""
 
     def __init__(self) -> None:
         self.edges: list[Edge] = []
-        self.lost: list[tuple[str, Lost]] = []
         self.reached_ms = 0
         self._gaps: list[Gap] = []
         self._violations: list[Violation] = []
@@ -60,10 +58,7 @@ class Stitched:
             tail = missing_tail(self._file, before.line.at, now)
         if tail is not None:
             self._gaps.append(tail)
-        place = lost_before(before, now, self.reached_ms) if tail is not None or is_lost else None
-        if place is not None:
-            self.lost.append((self._file, place))
-        return place
+        return lost_before(before, now, self.reached_ms) if tail is not None or is_lost else None
 
     def feed(self, order: FileOrder, now: Light) -> list[Lost]:
         """Take the next line of the file with this order; return the places before it where rows are missing."""
@@ -77,17 +72,9 @@ class Stitched:
     def end(self, edge: Edge, *, is_gone: bool) -> None:
         """End the file. `is_gone`: it could not be read to its end."""
         self.edges.append(edge)
-        self.lost += [(edge.file, place) for place in edge.lost]
         self._before = edge.last or self._before
         self.reached_ms = max(self.reached_ms, *(last for _, last in edge.spans.values()), 0)
         self._is_lost = self._is_lost or is_gone or edge.ends_lost
-
-    def add(self, edge: Edge, *, is_gone: bool) -> None:
-        """Add a file that has been read already."""
-        self.begin(edge.file)
-        if edge.first is not None:
-            self.first(edge.first, is_torn=any(place.line <= edge.first.line for place in edge.lost))
-        self.end(edge, is_gone=is_gone)
 
     def gaps(self) -> list[Gap]:
         """The gaps of all files and between them."""

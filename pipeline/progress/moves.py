@@ -1,14 +1,13 @@
 """Reassignments from the rows of a journal: from the TargetSet, or the Takeover that finds it running, to the
 TargetCleared.
 
-A reassignment continues over terms. One that a Takeover does not list any more has ended in missing lines. The rows of
-a topic and the takeovers suffice for the reassignments of that topic, and only EVENTS change one. Rows without a topic
-suffice for `World`.
+A reassignment continues over terms. One that a Takeover does not list any more has ended in missing lines. Only EVENTS
+change one. Rows without a topic suffice for `World`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ...controller.model import numerals
@@ -57,11 +56,9 @@ class _Running:
 
 
 class MovesOf:
-    """The reassignments of a group of topics, event by event. `holds`: whether a topic belongs to the group, since a
-    Takeover lists those of all topics."""
+    """The reassignments, event by event."""
 
-    def __init__(self, holds: Callable[[str], bool] = lambda topic: True) -> None:  # noqa: ARG005 - of all topics
-        self._holds = holds
+    def __init__(self) -> None:
         self._running: dict[Key, _Running] = {}
 
     def feed(self, event: Event) -> Iterator[Told]:
@@ -80,7 +77,7 @@ class MovesOf:
     def _take_over(self, row: Mapping[str, Any]) -> Iterator[Told]:
         moves = _detail(row).get("moves")
         said = [move for move in moves if _is_move(move)] if isinstance(moves, list) else []
-        listed = {_key(move): move for move in said if self._holds(move["topic"])}
+        listed = {_key(move): move for move in said}
         for key in [key for key in self._running if key not in listed]:
             yield self._running.pop(key).told(row["ts"], NOT_TOLD, None)
         for key, move in listed.items():
@@ -141,12 +138,6 @@ def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return detail if isinstance(detail, Mapping) else {}
 
 
-def moves_of(events: Iterable[Event], holds: Callable[[str], bool] = lambda topic: True) -> list[Told]:  # noqa: ARG005
-    """The reassignments in these events, of topics in the group."""
-    moves = MovesOf(holds)
-    return [*(told for event in events for told in moves.feed(event)), *moves.end()]
-
-
 class WorldOf:
     """Brokers, throttles and terms in a journal, event by event. A rate counts whichever writer set it. Of a row with a
     topic only the time counts."""
@@ -158,16 +149,12 @@ class WorldOf:
         self._last_ts_ms = 0
         self.rows = 0
 
-    def passed(self, rows: int, last_ts_ms: int) -> None:
-        """Count rows of topics, up to this time."""
-        self.rows += rows
-        self._last_ts_ms = max(self._last_ts_ms, last_ts_ms)
-
     def feed(self, event: Event) -> None:
         row = event.row
         if row is None:
             return
-        self.passed(1, row["ts"])
+        self.rows += 1
+        self._last_ts_ms = max(self._last_ts_ms, row["ts"])
         if "topic" in row:
             return
         name, broker = row["event"], row.get("broker")

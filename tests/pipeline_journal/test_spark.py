@@ -17,9 +17,7 @@ from kedge.pipeline.journal.files import journal_files, journals, read_part, who
 from kedge.pipeline.journal.lines import Event
 from kedge.pipeline.progress import progress
 from kedge.pipeline.report import audit_page
-from kedge.pipeline.spark.journals import audit as audit_on_spark
 from kedge.pipeline.spark.journals import audits as audits_on_spark
-from kedge.pipeline.spark.journals import progress as progress_on_spark
 from kedge.pipeline.spark.journals import progresses as progresses_on_spark
 from kedge.pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
@@ -68,14 +66,14 @@ def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
 ) -> None:
     """Violations, gaps, rejected rows, moves and the page."""
     files = made(tmp_path)
-    here, there = audit(files), audit_on_spark(spark, files)
+    here, there = audit(files), audits_on_spark(spark, {"c": files})["c"]
     if made is broken_rules:
         assert {v.kind for v in here.violations} >= {"completion", "throttle", "superseded epoch", "topic"}
     else:
         assert {gap.kind for gap in here.gaps} >= {"bad line", "missing file", "torn tail"}
         assert here.rejected_rows
     assert json.dumps(there).encode() == json.dumps(here).encode()
-    moves, moves_there = progress(files), progress_on_spark(spark, files)
+    moves, moves_there = progress(files), progresses_on_spark(spark, {"c": files}, {})["c"]
     assert json.dumps(moves_there) == json.dumps(moves)
     assert audit_page(there, moves_there) == audit_page(here, moves)
 
@@ -83,18 +81,9 @@ def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
 def test_spark_finds_nothing_in_the_journal_of_a_broken_cluster(spark: SparkSession, tmp_path: Path) -> None:
     seeded(tmp_path, 301, 600)
     files = journal_files([tmp_path])
-    there = audit_on_spark(spark, files)
+    there = audits_on_spark(spark, {"c": files})["c"]
     assert there.violations == ()
     assert there == audit(files)
-
-
-def test_progress_of_a_topic_that_only_a_takeover_names(spark: SparkSession, tmp_path: Path) -> None:
-    """The files of the first term are gone, and in the second nothing else shows the move."""
-    rows = [row for row in written() if row["epoch"] == 2 and row.get("topic") != "orders"]
-    files = write(tmp_path, rows)
-    here = progress(files)
-    assert "orders" in {move.topic for move in here.moves}
-    assert json.dumps(progress_on_spark(spark, files)) == json.dumps(here)
 
 
 @pytest.mark.full

@@ -6,7 +6,6 @@ a stream on Spark (follow.py).
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -120,18 +119,14 @@ def _run(
     first = next(iter(journals.values()))
     if engine == LOCAL:
         with bar("audit") as told:
-            found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
+            found = {one: audit_here(files, told) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
     with spark() as session:
         from ....pipeline.spark.journals import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
-        from ....pipeline.spark.journals import progress as progress_there  # noqa: PLC0415
+        from ....pipeline.spark.journals import progresses  # noqa: PLC0415
 
-        return audits_there(session, journals), progress_there(session, first) if wants_moves else None
-
-
-def _processors() -> int:
-    """How many this process may use; all of the machine where the system does not say."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        found = audits_there(session, journals)
+        return found, progresses(session, {"": first}, {})[""] if wants_moves else None
 
 
 def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | None, out: Path | None) -> None:
