@@ -1,4 +1,4 @@
-"""The result of an audit: the findings of all files and groups, in order."""
+"""The result of an audit: the findings of all files, in order."""
 
 from __future__ import annotations
 

@@ -24,9 +24,3 @@ class Rest:
         elif event.problem == FILE_GONE:
             self.gone.add(event.file)
             self.gaps.append(Gap("file gone", event.file, 0, None, reason))
-
-    def add(self, other: Rest) -> None:
-        """Add what `other` has collected."""
-        self.rejected_rows += other.rejected_rows
-        self.gaps += other.gaps
-        self.gone |= other.gone

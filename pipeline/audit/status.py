@@ -22,7 +22,7 @@ Wrong: TypeAlias = tuple[str, str, str]
 
 
 class Statuses:
-    """The statuses of the partitions of a group, None once they are gone."""
+    """The statuses of partitions, None once they are gone."""
 
     def __init__(self) -> None:
         self.now: dict[tuple[str, int], int | None] = {}

@@ -1,7 +1,7 @@
 """The rules of a legal trace over the rows of some topics, and of all rows without a topic.
 
-* All rows of a topic are in one group, and rows without a topic (terms, brokers, the legacy key) go to every group; no
-  rule needs more. So the spread of topics over groups does not change the result.
+* No rule needs more than the rows of one topic, and those without a topic (terms, brokers, the legacy key). So a stream
+  restores only the topics that its next rows name.
 * For that, a commit is checked partition by partition, and the list of a Takeover reassignment by reassignment: the
   first violation does not hide the next.
 * Numbers, terms and the chain are checked in `order`, over all rows.
@@ -26,7 +26,7 @@ from .values import Violation
 _RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),
     **TABLE,
-    # Whether a reassignment runs depends on all topics, which no group has: `throttles` checks it.
+    # Whether a reassignment runs depends on all topics, also on those that are not restored: `throttles` checks it.
     **dict.fromkeys(("ThrottleRemoved", "ThrottleRestored"), throttle_set),
 }
 
@@ -46,7 +46,7 @@ class _Open(NamedTuple):
 
 
 class TopicTrace:
-    """Follows all terms, event by event, of the topics of a group. `partitions`: those that rows name; `begun`,
+    """Follows all terms, event by event. `partitions`: those that rows name; `begun`,
     `losses`: how many terms began, and how often rows were missing, after which earlier knowledge is invalid."""
 
     def __init__(self) -> None:

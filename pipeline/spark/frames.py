@@ -67,8 +67,10 @@ class Snapshots(Mapping[str, "DataFrame"]):
             return tables
         tables_of(tables)
         keys = keys_in({name: frame.columns for name, frame in tables.items()})
-        texts = [frame.withColumns({key: frame[key].cast("string") for key in keys}) for frame in tables.values()]
-        rows = [pack(TABLES[name], frame, keys) for name, frame in zip(tables, texts, strict=True)]
+        rows = [
+            pack(TABLES[name], frame.withColumns({key: frame[key].cast("string") for key in keys}), keys)
+            for name, frame in tables.items()
+        ]
         return cls(packed(rows), keys, tuple(tables))
 
     def then(self, step: Step) -> Snapshots:

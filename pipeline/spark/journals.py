@@ -1,8 +1,5 @@
 """Audits and progress of journal files on Spark: a task for each cluster, whose worker reads the files and does what
-the local engine does in one pass. So the results are the same, to the byte.
-
-A pass costs a seventh of the work of the two rounds by which the local engine uses several processes, and Spark is for
-many clusters. This process gets the results alone.
+the local engine does. So the results are the same, to the byte. This process gets the results alone.
 """
 
 from __future__ import annotations

@@ -18,9 +18,8 @@ def with_unplanned(
     found: dict[str, Arrow], rejected: Arrow | None, request: Request, leaving: frozenset[int], choice: Choice
 ) -> dict[str, Arrow]:
     """The tables of a plan, incomplete and with a reason for each rejected partition that the request is about: for a
-    drain those with a replica on a broker of `leaving`, for a demotion those whose first replica is on one of its
-    brokers, and for both those whose replicas are not known. Plans that level are about no
-    single partition."""
+    drain those with a replica on a broker of `leaving`, for a demotion those whose first replica is on one, and for
+    both those whose replicas are not known. Plans that level are about no single partition."""
     if rejected is None or not isinstance(request, Drain | Demote | FixRacks | SetFactor):
         return found
     rows = rejected.filter(pc.is_valid(rejected["brokers"])).to_pylist()
@@ -47,6 +46,5 @@ def _reasons(
         yield row["topic"], row["partition"], None, reason
     else:
         there = row["brokers"] if isinstance(request, Drain) else row["brokers"][:1]
-        named = leaving if isinstance(request, Drain) else frozenset(request.brokers)
-        for broker in sorted(named.intersection(there)):
+        for broker in sorted(leaving.intersection(there)):
             yield row["topic"], row["partition"], broker, reason

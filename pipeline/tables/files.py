@@ -209,8 +209,7 @@ class Wanted:
     @property
     def tables(self) -> tuple[Table, ...]:
         """Those of which the first that is there is read."""
-        valid = [] if self.raw else [one for one in VALID if one.key == self.table.name]
-        return (*valid, self.table)
+        return (self.table,) if self.raw else _homes(self.table)
 
 
 def wanted(*tables: Table, part: str = PART, optional: bool = False, raw: bool = False) -> tuple[Wanted, ...]:
@@ -280,8 +279,8 @@ def skipped_folders(root: Root, table: Table) -> list[str]:
 
 
 def _homes(table: Table) -> tuple[Table, ...]:
-    """The table, and that of its validated rows, which are alone where a job wrote loads to a new root."""
-    return (table, *(one for one in VALID if one.key == table.name))
+    """The table of its validated rows, which are alone where a job wrote loads to a new root; and the table."""
+    return (*(one for one in VALID if one.key == table.name), table)
 
 
 def is_in(place: Place, table: Table, part: str = PART) -> bool:

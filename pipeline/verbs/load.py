@@ -95,12 +95,12 @@ class Load:
 
     def _of_times(self, found: Tables) -> list[str]:
         is_sampled = {RATES.name, REPLICA_SAMPLE.name, BROKER_SAMPLE.name} & found.keys()
-        is_given, is_known = self.settings.taken_at is not None, SNAPSHOT_TIME.name in found
-        if is_given and is_known:
-            return ["--taken-at is not used, since the time of the snapshot is known (table snapshot_time)"]
-        if not is_sampled or is_given or is_known:
-            return []
-        return ["when the snapshot was taken is not known (--taken-at), so samples of any age count"]
+        is_known = SNAPSHOT_TIME.name in found
+        if self.settings.taken_at is not None:
+            used = "--taken-at is not used, since the time of the snapshot is known (table snapshot_time)"
+            return [used] if is_known else []
+        unknown = "when the snapshot was taken is not known (--taken-at), so samples of any age count"
+        return [unknown] if is_sampled and not is_known else []
 
     def _write(self, place: Place, given: Tables, found: Tables) -> None:
         """Write all tables, the partitions last, since they make the snapshot exist."""
