@@ -206,7 +206,7 @@ class BrokerAgent:
         tp = f"{asking.replica.topic}-{asking.replica.partition}"
         self.timeline.say(self.registration.name, f"alter_isr {tp} {list(asking.asked.isr)} => {code.name}")
         if isinstance(error, IneligibleReplica):
-            asking.replica.asked = None
+            asking.replica.refused(asking.asked)
             self._ask_at[place] = now_ms + RETRY_MS
             del self._asking[place]
             return

@@ -171,6 +171,14 @@ class Replica:
         joined = tuple(b for b in self.members if b not in self.isr and b != self.broker and self._caught_up(b))
         return None if stay == self.isr and not joined and not self.recovering else stay + joined
 
+    def refused(self, asked: IsrAsked) -> None:
+        """The controller takes none of the new members: each has to fetch again before another request, as Kafka's
+        leaders expand the isr at a fetch only. A follower that stopped would be requested forever."""
+        self.asked = None
+        for member in asked.isr:
+            if member not in self.isr and member in self.followers:
+                self.followers[member].end_offset = None
+
     def _lags(self, follower: int, now_ms: int, lag_max_ms: int) -> bool:
         seen = self.followers.get(follower)
         if seen is None:

@@ -114,7 +114,7 @@ def _all(store: MetadataStore) -> list[tuple[Name, Seen]]:
     gathered = Gathered()
     from_store(store, "store", gathered, timeout_s=READ_ALL_S)
     return [
-        ((row[0], row[1]), Seen(row[2], row[6], row[3], row[4], IS_OFFLINE if row[7] == OFFLINE else None))
+        ((row[0], row[1]), Seen(row[2], row[6], row[3], problem=IS_OFFLINE if row[7] == OFFLINE else None))
         for row in gathered.partitions
     ]
 

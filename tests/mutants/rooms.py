@@ -55,6 +55,7 @@ ROOMS: Final[Mapping[str, Room]] = {
     "groups": Room(
         ("controller/groups/*",),
         (
+            "tests/groups/test_bounds.py",
             "tests/groups/test_coordinator.py",
             "tests/groups/test_transcripts.py",
         ),
@@ -74,6 +75,8 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/rig/test_log.py",
             "tests/rig/test_network.py",
             "tests/rig/test_served.py",
+            "tests/rig/test_timeline.py",
+            "tests/simulation/test_mixed_versions.py",
             "tests/simulation/test_quotas.py",
             "tests/simulation/test_quotas_bind.py",
         ),
@@ -92,6 +95,6 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/wire/test_data.py",
         ),
     ),
-    "export": Room(("pipeline/stages/export.py",), ("tests/pipeline/test_export.py",)),
+    "export": Room(("pipeline/stages/export.py",), ("tests/pipeline/test_disks.py", "tests/pipeline/test_export.py")),
     "submit": Room(("pipeline/submit/*",), ("tests/pipeline_submit",)),
 }

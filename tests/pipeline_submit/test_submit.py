@@ -276,6 +276,8 @@ def test_a_rollback_that_was_begun_is_gone_on_with_and_nothing_else(made: Made) 
         roll_back(made.folder, made.store, made.options(tell=Crash("sent", 2)))
     with pytest.raises(Refused, match="a rollback is not complete"):
         made.submit()
+    assert cancel(made.folder, made.store, made.options()).waves == (2,)
+    assert not made.moving
     roll_back(made.folder, made.store, made.options())
     assert made.replicas() == made.before
 
@@ -285,8 +287,9 @@ def test_what_runs_is_cancelled_and_what_is_complete_stays(made: Made) -> None:
     with pytest.raises(KeyboardInterrupt):
         made.submit(tell=Crash("sent", 2))
     done = cancel(made.folder, made.store, made.options())
-    assert (done.end, done.waves) == ("cancelled", (2,))
-    assert all(found.move is None for found in made.rig.committed.partitions.values())
+    assert (done.end, done.waves, done.sent, done.told) == ("cancelled", (2,), 2, ())
+    assert json.loads(progress_file(made.folder).read_bytes())["waves"] == {"1": "done", "2": "cancelled"}
+    assert not made.moving
     first, second, *_ = waves_of(made)
     assert all(DRAINED not in made.rig.committed.partitions[tp].replicas for tp in first)
     assert all(DRAINED in made.rig.committed.partitions[tp].replicas for tp in second)
@@ -322,6 +325,8 @@ def test_some_waves_can_be_handed_over_alone(made: Made) -> None:
 def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
     done = submit(made.folder, made.store, made.options(), dry_run=True)
     assert (done.end, done.waves, done.sent) == ("dry run", (1, 2, 3, 4), len(made.wanted) - 2)
+    told = [(event.kind, event.wave, event.waves, event.moves) for event in made.events]
+    assert told == [("sent", number, 4, len(moves)) for number, moves in enumerate(waves_of(made), 1)]
     assert made.replicas() == made.before
     assert not progress_file(made.folder).exists()
     made.rig.mishaps.kill_broker(4)

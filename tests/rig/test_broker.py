@@ -63,6 +63,28 @@ def test_a_leader_learns_of_a_newer_isr_from_metadata(broker: Broker) -> None:
     assert broker.metadata[TP].partition_epoch == 6
 
 
+def test_a_follower_learns_the_isr_of_its_leader_epoch_from_metadata(broker: Broker) -> None:
+    """Not that of a topic of the same name, or an older one."""
+    broker.leader_and_isr(attrs.evolve(ASKED, partitions=(attrs.evolve(SAID, leader=2),)))
+    replica = broker.replicas["id", 0]
+    for known, isr in (
+        (KNOWN, (1, 2)),
+        (attrs.evolve(KNOWN, isr=(2,), partition_epoch=6), (2,)),
+        (attrs.evolve(KNOWN, isr=(1,), partition_epoch=4), (2,)),
+        (attrs.evolve(KNOWN, isr=(1,), partition_epoch=9, topic_id="other"), (1, 2)),
+    ):
+        broker.update_metadata(attrs.evolve(TOLD, partitions=(known,)))
+        assert broker.isr_of(replica) == isr
+
+
+def test_of_two_replicas_by_one_name_the_newest_is_meant(broker: Broker) -> None:
+    """The topic was deleted while the broker was away, and created again under its name."""
+    broker.leader_and_isr(ASKED)
+    again = attrs.evolve(SAID, topic_id="again", leader_epoch=4)
+    broker.leader_and_isr(attrs.evolve(ASKED, partitions=(again,)))
+    assert broker.leader_epoch(TP) == 4
+
+
 def test_a_restart_keeps_logs_and_forgets_roles(broker: Broker) -> None:
     broker.leader_and_isr(ASKED)
     broker.replicas["id", 0].log.append([Run(0, 5, 3, 0, 10)])

@@ -55,3 +55,19 @@ def test_follower_that_does_not_follow_this_leader_now_is_left_out(why: str) -> 
     else:
         follower.leader = 2
     assert appended(rig, tp) == ([15, 15, 10], 10)
+
+
+def test_rate_is_used_to_the_byte_and_divided_among_followers() -> None:
+    """Three partitions are behind on one broker. What a step leaves over is used in the next one."""
+    rig = Rig(seed=1, brokers=dict.fromkeys((1, 2)), record_bytes=70)
+    tps = rig.create_topic("t", replicas=[[1, 2]] * 3)
+    rig.wait.until_quiet()
+    rig.copying.rate_bytes_s = 70_000  # ten records in a step
+    for tp in tps:
+        rig.produce(tp, 100)
+    before = rig.copying.copied_bytes
+    for _ in range(9):
+        rig.step()
+    assert rig.copying.copied_bytes - before == 9 * 700
+    ends = [log.end_offset for tp in tps if (log := rig.brokers[2].log(tp)) is not None]
+    assert (sum(ends), max(ends) - min(ends) <= 4) == (90, True)

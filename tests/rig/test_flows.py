@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kedge.controller.metrics import MeterValue
 from kedge.controller.quota import Family
 from kedge.controller.simulated.flows import Flow, Flows
 
@@ -70,3 +71,19 @@ def test_watch_begins_with_what_was_counted_before() -> None:
     flows.step(40)
     assert (watched.broker, watched.side, watched.family) == (1, "leader", "reassignment")
     assert (watched.points, whole.points) == ([(30, 100), (40, 110)], [(30, 105), (40, 115)])
+
+
+def test_what_belongs_to_a_family_is_metered_by_broker() -> None:
+    """As a host meters it (KIP-455, KIP-542): reassignment on its side, and nothing without a family."""
+    flows = Flows(lambda: 0.0)
+    flows.count(1, "leader", (MOVES, ALL), 100)
+    flows.count(1, "leader", (ALL,), 20)
+    flows.count(2, "leader", (), 3)
+    name = "kafka.server:type=BrokerTopicMetrics,name=ReassignmentBytes{}PerSec,broker-id={}"
+    metered = {broker: flows.meters(broker).metrics() for broker in (1, 2)}
+    found = {key: metered[key[1]][name.format(*key)] for key in (("Out", 1), ("In", 1), ("Out", 2))}
+    assert {key: value.count for key, value in found.items() if isinstance(value, MeterValue)} == {
+        ("Out", 1): 100,
+        ("In", 1): 0,
+        ("Out", 2): 0,
+    }

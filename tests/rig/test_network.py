@@ -12,12 +12,13 @@ from kedge.controller.model.host import HostResponse, LeaderAndIsrRequest, StopR
 from kedge.controller.model.values import BrokerRegistration
 from kedge.controller.rig import Broker, NodeClock, VirtualClock
 from kedge.controller.simulated.broker import Life
-from kedge.controller.simulated.network import CutOffError, Fate, Network
+from kedge.controller.simulated.network import CallbackFaults, CutOffError, Fate, Network
 from kedge.controller.simulated.timeline import Timeline
 from tests.rig.test_broker import ASKED, STOP, TOLD, TP
 
 Request = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 BOTH = {1, 2}
+CALLS = 20
 
 
 class Tried:
@@ -171,3 +172,50 @@ def test_broker_that_starts_reads_the_settings_and_says_what_it_cannot_use() -> 
     tried.network.config_changed("brokers", "1", {})
     assert tried.network.settings["brokers", "1"] == {}
     assert not tried.brokers[1].quotas.is_limited
+
+
+@pytest.mark.parametrize(
+    "faults, answered, at_once, late",
+    [
+        (CallbackFaults(lose=1.0, late_steps_max=5), 0, ["lost"], range(1, CALLS)),
+        (CallbackFaults(lose_reply=1.0), 0, ["ok"], range(1)),
+        (CallbackFaults(duplicate=1.0, late_steps_max=5), CALLS, ["ok"], range(CALLS, CALLS + 1)),
+    ],
+    ids=["lose", "lose_reply", "duplicate"],
+)
+def test_faults_by_chance_are_those_that_are_asked_for(
+    faults: CallbackFaults, answered: int, at_once: list[str], late: range
+) -> None:
+    """Of the lost callbacks some arrive late. Each is in the log with the step at which it arrived."""
+    tried = Tried()
+    tried.network.faults = faults
+    assert sum(tried.call(ASKED) is not None for _ in range(CALLS)) == answered
+    assert tried.outcomes == at_once * CALLS
+    assert tried.network.late in late
+    for _ in range(5):
+        tried.step()
+    assert tried.network.is_quiet
+    arrived = list(tried.network.requests)[CALLS:]
+    assert {sent.outcome for sent in arrived} <= {"late, ok"}
+    assert len(arrived) in late
+    assert {sent.at_ms for sent in arrived} <= {1, 2, 3, 4, 5}
+
+
+def test_delay_is_bounded() -> None:
+    """Two steps without a fault, and up to three more with one."""
+    tried, called = Tried(), list[int]()
+    tried.network.faults = CallbackFaults(delay=1.0, late_steps_max=3)
+    for broker in range(CALLS):
+        tried.network.submit(object(), 101, broker, lambda: called.append(tried.network.now))
+    for _ in range(5):
+        tried.step()
+    assert set(called) == {3, 4, 5}
+    assert len(called) == CALLS
+
+
+def test_log_of_requests_is_bounded() -> None:
+    tried = Tried()
+    network = Network(tried.brokers, random.Random(1), tried.timeline, lambda: 7, requests_max=2)
+    for request_ in (ASKED, STOP, TOLD):
+        network.call(101, request_)
+    assert [sent.request for sent in network.requests] == [STOP, TOLD]
