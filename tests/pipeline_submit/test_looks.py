@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from kedge.controller.codec import keys
 from kedge.pipeline.submit.cluster import NOT_THERE, Seen, alive, look, moving_in, under_replicated
 from kedge.pipeline.submit.exported import Move, Rate, Wave
-from kedge.pipeline.submit.standing import Kind, Standing, causes
+from kedge.pipeline.submit.standing import Kind, Standing, causes, stand
 from kedge.stores import Delete, Put
 from kedge.stores.base import ABSENT, PRESENT
 from kedge.stores.recipes import LEADER_KEY
@@ -68,6 +69,34 @@ def test_all_causes_of_a_move_that_is_stuck_are_said(
     kind: Kind, partition: Seen, live: set[int], has_controller: bool, words: str
 ) -> None:
     assert causes(Standing(MOVE, partition, kind), frozenset(live), has_controller=has_controller) == words
+
+
+def at(replicas: tuple[int, ...], target: tuple[int, ...] | None = None) -> Seen:
+    return Seen(replicas, target, replicas, 1)
+
+
+@pytest.mark.parametrize(
+    "partition, is_begun, undoes, kind, words",
+    [
+        (at(MOVE.before), False, False, "missing", ""),
+        (at(MOVE.before, MOVE.after), False, False, "running", ""),
+        (at(MOVE.before, (7, 2, 5)), False, False, "running", ""),
+        (at(MOVE.after), False, False, "done", ""),
+        (at((7, 2, 5)), False, False, "done", ""),
+        (at((1, 2, 3, 4)), True, False, "missing", ""),
+        (at((1, 2, 3, 4)), False, False, "foreign", "has the replicas [1, 2, 3, 4]: the plan moves it from"),
+        (at((1, 2, 9)), True, False, "foreign", "has the replicas [1, 2, 9]: the plan moves it from"),
+        (at(MOVE.after, MOVE.before), False, True, "against", ""),
+        (at(MOVE.after, MOVE.before), False, False, "foreign", "is being moved to [1, 2, 3] by another tool"),
+        (NOT_THERE, False, False, "foreign", "the partition does not exist"),
+    ],
+)
+def test_state_of_a_move_is_told_from_what_the_cluster_shows(
+    partition: Seen, is_begun: bool, undoes: bool, kind: Kind, words: str
+) -> None:
+    """A later wave moves the partition on, to (7, 2, 5)."""
+    found = stand(attrs.evolve(MOVE, later=frozenset({(7, 2, 5)})), partition, is_begun=is_begun, undoes=undoes)
+    assert (found.kind, found.words[: len(words)], bool(found.words)) == (kind, words, bool(words))
 
 
 def test_wave_that_undoes_another_has_a_rate_on_both_sides() -> None:

@@ -36,8 +36,10 @@ def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(mad
     outcome = made.submit()
     assert (outcome.end, outcome.waves, outcome.told) == ("done", (1, 2, 3, 4), ())
     assert made.replicas() == made.wanted
-    kinds = [(event.kind, event.wave) for event in made.events if event.kind != "following"]
-    assert kinds == [(kind, wave) for wave in (1, 2, 3, 4) for kind in ("sent", "wave")]
+    told = [(event.kind, event.wave, event.waves, event.moves) for event in made.events if event.kind != "following"]
+    assert told == [
+        (kind, wave, 4, len(moves)) for wave, moves in enumerate(waves_of(made), 1) for kind in ("sent", "wave")
+    ]
     assert sorted(made.sent()) == sorted(f"{tp}" for tps in waves_of(made) for tp in tps)
     assert audit(journal_files([made.journal])).violations == ()
 
@@ -288,7 +290,8 @@ def test_what_runs_is_cancelled_and_what_is_complete_stays(made: Made) -> None:
         made.submit(tell=Crash("sent", 2))
     done = cancel(made.folder, made.store, made.options())
     assert (done.end, done.waves, done.sent, done.told) == ("cancelled", (2,), 2, ())
-    assert json.loads(progress_file(made.folder).read_bytes())["waves"] == {"1": "done", "2": "cancelled"}
+    kept = json.loads(progress_file(made.folder).read_bytes())
+    assert (kept["plan"], kept["waves"]) == ("drain", {"1": "done", "2": "cancelled"})
     assert not made.moving
     first, second, *_ = waves_of(made)
     assert all(DRAINED not in made.rig.committed.partitions[tp].replicas for tp in first)

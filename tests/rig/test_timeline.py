@@ -41,7 +41,9 @@ def played() -> Rig:
 
 
 def test_timeline_tells_in_words_what_happened() -> None:
-    told = "\n".join(played().timeline.lines()) + "\n"
+    timeline = played().timeline
+    assert timeline.lines(2) == timeline.lines()[-2:]
+    told = "\n".join(timeline.lines()) + "\n"
     if os.environ.get("KEDGE_RECORD"):
         RECORDED.write_text(told, encoding="utf-8")
     assert told == RECORDED.read_text(encoding="utf-8")
