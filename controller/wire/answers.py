@@ -54,7 +54,7 @@ class Budget:
         who holds some of it already and needs more."""
         if self._share is None or client is None:
             return await (self._taken(min(size, self._whole)) if grows is None else self._grown(size, grows))
-        own = self._clients.setdefault(client, Budget(self._share))
+        own = self._clients.get(client) or self._clients.setdefault(client, Budget(self._share))
         self._takes[client] += 1
         taken = 0
         try:
@@ -194,7 +194,8 @@ class Shared:
 
     * A request that comes while the answer is being built gets the next one, and shares it with all that come before
       that begins. So an answer is never older than its request; per question one is being built, and one waits.
-    * A client that hangs up takes nothing from the others; its answer is still built.
+    * A client that hangs up takes nothing from the others. An answer for which no client waits any more is given up: a
+      client that asks and hangs up again and again would fill the memory with its questions.
     """
 
     def __init__(self) -> None:
@@ -202,7 +203,8 @@ class Shared:
         self._waiting: Final[dict[Hashable, _Making]] = {}
 
     async def get(self, question: Hashable, make: Callable[[], Awaitable[Answer]]) -> Answer:
-        """The result of `make`, possibly of an equal request; each caller must let it go. Raises what `make` raises."""
+        """The result of `make`, possibly of an equal request; each caller must let it go. Raises what `make` raises.
+        `make` is cancelled when its last caller is, and then holds nothing."""
         making = self._waiting.get(question)
         if making is None:
             making = self._waiting[question] = _Making()
@@ -213,6 +215,10 @@ class Shared:
             return await asyncio.shield(making.task)
         except BaseException:
             making.left()
+            if not making.askers and making.made is None:
+                making.task.cancel()
+                if self._waiting.get(question) is making:
+                    del self._waiting[question]
             raise
 
     async def _make(self, question: Hashable, make: Callable[[], Awaitable[Answer]]) -> Answer:

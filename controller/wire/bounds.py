@@ -6,8 +6,10 @@ first.
 
 * Every value lies within the frame: the codec would truncate a string that does not.
 * Null occurs only where the schema allows it, so handlers need not check for it elsewhere.
-* All elements of all lists count together, eight numbers as one. Tagged fields count, too, and much: for each section
-  of them the codec copies the rest of the frame, which costs as much as an element per page of it.
+* All elements of all lists count together, numbers too: a handler makes an object of each. Tagged fields count, and
+  much: for each section of them the codec copies the rest of the frame, which costs as much as an element per page.
+* No string is longer than Kafka's longest: without a bound, one name could be most of the frame, and stand in memory
+  several times.
 * Bytes after the request are ignored, as everywhere here: librdkafka sends some.
 """
 
@@ -26,7 +28,7 @@ _INT: Final = struct.Struct(">i")
 _HEADER: Final = 8  # key, version and correlation id
 _PAGE: Final = 4096  # bytes whose copy takes as long as building an element
 _VARINT_MAX: Final = 5  # bytes
-_NUMBERS: Final = 8  # of a list, which need as much memory as an object
+_STRING_MAX: Final = 0x7FFF  # bytes, also where the length could be more
 
 Step = Callable[["Walk", int], int]
 """From the position of a value to the position after it."""
@@ -47,15 +49,12 @@ class Walk:
             raise Garbage(f"a value of {size} bytes at {pos}, in a frame of {len(self.data)}")
         return pos + size
 
-    def take(self, count: int, pos: int, least: int = 1, *, numbers: bool = False) -> None:
+    def take(self, count: int, pos: int, least: int = 1) -> None:
         """Announces `count` elements of at least `least` bytes each. Raises Garbage where the frame cannot hold them,
         TooLarge where they are too many."""
         if count * least > len(self.data) - pos:
             raise Garbage(f"a list of {count} at {pos}, in a frame of {len(self.data)} bytes")
-        self.spend(count // _NUMBERS if numbers else count)
-
-    def spend(self, elements: int) -> None:
-        self.elements -= elements
+        self.elements -= count
         if self.elements < 0:
             raise TooLarge("the lists of one request have too many elements")
 
@@ -121,7 +120,7 @@ def _value(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
     size = size_of(field)
     if isinstance(size, int):
         return lambda walk, pos: walk.skip(pos, size)
-    return _text(_length(compact=compact, short=field.type_str == "string"), field.name, nullable=nullable)
+    return _text(field, field.name, compact=compact, nullable=nullable)
 
 
 def _array(field: Any, version: int, *, compact: bool, tagged: bool | None) -> Step:
@@ -131,14 +130,14 @@ def _array(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
     if inner.is_struct():
         each = _struct(inner, version, compact=compact, tagged=tagged)
     elif not isinstance(size, int):
-        each = _text(_length(compact=compact, short=inner.type_str == "string"), name, nullable=False)
+        each = _text(inner, name, compact=compact, nullable=False)
 
     def step(walk: Walk, pos: int) -> int:
         many, pos = count(walk, pos)
         if many < 0:
             return _null(pos, many, name, nullable=nullable)
         if isinstance(size, int):
-            walk.take(many, pos, size, numbers=True)
+            walk.take(many, pos, size)
             return pos + many * size
         walk.take(many, pos)
         for _ in range(many):
@@ -148,11 +147,15 @@ def _array(field: Any, version: int, *, compact: bool, tagged: bool | None) -> S
     return step
 
 
-def _text(length: Callable[[Walk, int], tuple[int, int]], name: str, *, nullable: bool) -> Step:
+def _text(field: Any, name: str, *, compact: bool, nullable: bool) -> Step:
     """A string, or bytes."""
+    is_string = field.type_str == "string"
+    length = _length(compact=compact, short=is_string)
 
     def step(walk: Walk, pos: int) -> int:
         size, pos = length(walk, pos)
+        if is_string and size > _STRING_MAX:
+            raise Garbage(f"{name} has {size} bytes")
         return walk.skip(pos, size) if size >= 0 else _null(pos, size, name, nullable=nullable)
 
     return step

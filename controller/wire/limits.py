@@ -8,6 +8,24 @@ import attrs
 
 SHARES: Final = 4
 """How many clients can use all that they may at the same time."""
+LARGE: Final = frozenset(
+    {
+        "Produce",
+        "Fetch",
+        "Metadata",
+        "CreateTopics",
+        "CreatePartitions",
+        "AlterPartitionReassignments",
+        "ListPartitionReassignments",
+        "DescribeLogDirs",
+        "AlterPartition",
+        "AlterConfigs",
+        "IncrementalAlterConfigs",
+        "DescribeConfigs",
+    }
+)
+"""The requests that clients send about all partitions of a cluster, and those between its servers. Their lists are
+worked on in slices; a list of another request is worked on at once, and is bounded so that this takes no time."""
 
 
 def _limit(default: int, least: int = 1) -> Any:
@@ -21,7 +39,8 @@ def _limit(default: int, least: int = 1) -> Any:
 @attrs.frozen(kw_only=True)
 class Limits:
     """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `queued_bytes`: of all frames that are read
-    and in work, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request. One client (a user, or an
+    and in work, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request that may be about a
+    whole cluster (`LARGE`); `elements_of_others`: of any other. One client (a user, or an
     address without users) may use a quarter of `queued_bytes` at a time, but at least `request_bytes`, and the elements
     of one largest request; all clients together four times that. `connections`: open ones, all addresses together;
     `connections_per_client`: of these, from one client address, as Kafka's max.connections.per.ip, without gateways
@@ -37,12 +56,13 @@ class Limits:
     (`reauth_ms`: 0 or more).
 
     Clients can make a gateway use: `queued_bytes` twice, `request_bytes`, `answer_bytes` twice, and some 600 bytes for
-    each of four times `elements`. Of a list of numbers eight count as one.
+    each of four times `elements`.
     """
 
     request_bytes: int = _limit(100 * 1024 * 1024)
     queued_bytes: int = _limit(512 * 1024 * 1024)
     elements: int = _limit(250_000)
+    elements_of_others: int = _limit(20_000)
     answer_bytes: int = _limit(128 * 1024 * 1024)
     connections: int = _limit(1000)
     connections_per_client: int = _limit(800)

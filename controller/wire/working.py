@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -22,7 +22,7 @@ from .answers import Answer, Budget, Room, Shared
 from .bounds import elements
 from .calls import Addresses, Api, Call
 from .errors import LoginRefused
-from .limits import SHARES, Limits
+from .limits import LARGE, SHARES, Limits
 from .protocol import (
     API_VERSIONS,
     BRIEF,
@@ -44,8 +44,10 @@ T = TypeVar("T")
 _THREADS: Final = 4
 _SMALL: Final = 1024  # bytes of a frame that is read in a tenth of a millisecond
 _FEW: Final = 1000  # elements that need no share of the budget
-_SHARED: Final = 16
-"""How many shared answers are built at a time: a large one waits for room when it is built, so only a few may."""
+_READING: Final = 16
+"""How many answers of one API that only reads are built at a time: a large one waits for room when it is built."""
+_OWN: Final = 20_000
+"""The first key of our own requests, which only servers of a cluster send to each other."""
 
 
 @attrs.define(eq=False, kw_only=True, slots=False)
@@ -63,7 +65,7 @@ class Work:
     has_peers: bool
 
     def __attrs_post_init__(self) -> None:
-        self._in_flight = {key: _turns(api, self.limits) for key, api in self.apis.items()}
+        self._in_flight = {key: turns_of(api, self.limits) for key, api in self.apis.items()}
         self._elements = Budget(SHARES * self.limits.elements, self.limits.elements)
         self._answers = Budget(self.limits.answer_bytes)
         self._beside = Budget(_THREADS, 1)
@@ -82,9 +84,21 @@ class Work:
         return Answer(readdressed(shared.frame, header.correlation_id), shared)
 
     async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
-        room = self.room()
+        """The client's share of the elements comes before a turn of the API: who waits for a share holds no turn, for
+        which others would wait."""
+        CLIENT.set(session.holder)
+        room, most = self.room(), self._most(api)
+        is_large = len(frame) > BRIEF
+        if not is_large and len(frame) > _SMALL:
+            await turn()
+        count = await self.done(
+            lambda: elements(api.messages.request, header.version, frame, most),
+            client=session.holder,
+            is_large=is_large,
+        )
+        share = nullcontext() if count <= _FEW else self._elements.share(count, session.holder)
         try:
-            async with self._in_flight[api.messages.api_key]:
+            async with share, self._turn(api, session):
                 made = await self._worked_on(api, header, session, frame, room)
                 await room.take(0 if made is None else len(made))
         except BaseException:
@@ -92,33 +106,38 @@ class Work:
             raise
         return Answer(made, room)
 
+    def _most(self, api: Api) -> int:
+        is_large = api.messages.name in LARGE or api.messages.api_key >= _OWN
+        limits = self.limits
+        return limits.elements if is_large else min(limits.elements, limits.elements_of_others)
+
+    def _turn(self, api: Api, session: Session) -> AbstractAsyncContextManager[object]:
+        """Held while a request of this API is in work. Each API has its own turns: a request that waits for the
+        controller, or for records, delays no request of another API. Nor does a client delay others: it has a part of
+        the turns."""
+        turns = self._in_flight[api.messages.api_key]
+        return nullcontext() if turns is None else turns.share(1, session.holder)
+
     def room(self) -> Room:
         return Room(self._answers, self.limits.idle_s)
 
     async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
-        CLIENT.set(session.holder)
-        is_large, most = len(frame) > BRIEF, self.limits.elements
+        is_large = len(frame) > BRIEF
         done = partial(self.done, client=session.holder)
-        if not is_large and len(frame) > _SMALL:
-            await turn()
-        count = await done(lambda: elements(api.messages.request, header.version, frame, most), is_large=is_large)
-        async with AsyncExitStack() as held:
-            if count > _FEW:
-                await held.enter_async_context(self._elements.share(count, session.holder))
-            request: Request = await done(lambda: read_request(api.messages, header, frame), is_large=is_large)
-            self.counts["requests"] += 1
-            self.counts[api.messages.name] += 1
-            if header.api_key == API_VERSIONS:
-                session.software = getattr(request, "client_software_name", None) or ""
-            epoch = self.controller.controller_epoch
-            try:
-                answer = await answered(api, self._call(api, header, session, room), request)
-                if self.has_peers and epoch != self.controller.controller_epoch:
-                    _require_leader(answer)
-            except LoginRefused as refused:
-                if refused.answer is not None:
-                    refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
-                raise
+        request: Request = await done(lambda: read_request(api.messages, header, frame), is_large=is_large)
+        self.counts["requests"] += 1
+        self.counts[api.messages.name] += 1
+        if header.api_key == API_VERSIONS:
+            session.software = getattr(request, "client_software_name", None) or ""
+        epoch = self.controller.controller_epoch
+        try:
+            answer = await answered(api, self._call(api, header, session, room), request)
+            if self.has_peers and epoch != self.controller.controller_epoch:
+                _require_leader(answer)
+        except LoginRefused as refused:
+            if refused.answer is not None:
+                refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
+            raise
         if answer is None:
             return None
         version, correlation_id, is_large = header.version, header.correlation_id, is_long(answer)
@@ -161,14 +180,13 @@ class Work:
         )
 
 
-def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
-    """Held while a request of this API is in work. Each API has its own turns: a request that waits for the controller,
-    or for records, delays no request of another API."""
+def turns_of(api: Api, limits: Limits) -> Budget | None:
+    """How many requests of this API are in work at a time, and how many of one client; None: any number."""
     if api.never_waits:
-        return nullcontext()
-    if api.is_of_logs:
-        return asyncio.Semaphore(limits.log_requests_in_flight)
-    return asyncio.Semaphore(min(limits.requests_in_flight, _SHARED) if api.is_shared else limits.requests_in_flight)
+        return None
+    whole = limits.log_requests_in_flight if api.is_of_logs else limits.requests_in_flight
+    whole = min(whole, _READING) if api.is_shared or api.reads else whole
+    return Budget(whole, max(1, whole // SHARES))
 
 
 def _require_leader(answer: Any) -> None:

@@ -91,7 +91,7 @@ def at(replicas: tuple[int, ...], target: tuple[int, ...] | None = None) -> Seen
         (NOT_THERE, False, False, "foreign", "the partition does not exist"),
     ],
 )
-def test_state_of_a_move_is_told_from_what_the_cluster_shows(
+def test_state_of_a_move_is_what_the_cluster_shows(
     partition: Seen, is_begun: bool, undoes: bool, kind: Kind, words: str
 ) -> None:
     """A later wave moves the partition on, to (7, 2, 5)."""

@@ -40,7 +40,7 @@ def played() -> Rig:
     return rig
 
 
-def test_timeline_tells_in_words_what_happened() -> None:
+def test_timeline_shows_in_words_what_happened() -> None:
     timeline = played().timeline
     assert timeline.lines(2) == timeline.lines()[-2:]
     told = "\n".join(timeline.lines()) + "\n"

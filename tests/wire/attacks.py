@@ -324,9 +324,9 @@ class Attack:
 
 
 ATTACKS: Final[Mapping[str, Attack]] = {
-    "fetch-topics": Attack(_heavy("fetch-topics"), 400_000, "Fetch of {:,} topics without rights"),
-    "metadata-names": Attack(_heavy("metadata-names"), 900_000, "Metadata of {:,} topics without rights"),
-    "produce-topics": Attack(_heavy("produce-topics"), 600_000, "Produce to {:,} topics without rights"),
+    "fetch-topics": Attack(_heavy("fetch-topics"), 249_000, "Fetch of {:,} topics without rights"),
+    "metadata-names": Attack(_heavy("metadata-names"), 249_000, "Metadata of {:,} topics without rights"),
+    "produce-topics": Attack(_heavy("produce-topics"), 249_000, "Produce to {:,} topics without rights"),
     "fetch-partitions": Attack(_heavy("fetch-partitions"), 1_990_000, "Fetch of {:,} partitions without rights"),
     "announced": Attack(_announced, 6, "{:,} frames of 100 MiB that stop after ten bytes"),
     "compacted": Attack(_compacted, 199_000, "batches of {:,} records to a compacted topic", needs_rights=True),

@@ -143,6 +143,27 @@ def test_who_hangs_up_takes_nothing_from_the_others_and_errors_go_to_all_of_them
     asyncio.run(main())
 
 
+def test_answer_without_a_client_that_waits_is_given_up() -> None:
+    """One that is being made, and one that waits for it."""
+
+    async def main() -> None:
+        shared, making = Shared(), Making()
+        asking = [asyncio.create_task(shared.get("q", making))]
+        await _turns()
+        asking.append(asyncio.create_task(shared.get("q", making)))
+        await _turns()
+        for one in reversed(asking):
+            one.cancel()
+        await asyncio.wait(asking)
+        last = asyncio.create_task(shared.get("q", making))
+        await _turns()
+        assert making.begun == 2
+        making.may.set()
+        assert (await last).frame == b"2"
+
+    asyncio.run(main())
+
+
 @pytest.mark.parametrize("hang_up", [(), (0,), (0, 1), (0, 1, 2)])
 def test_what_an_answer_holds_is_given_back_when_the_last_who_asked_has_left(hang_up: tuple[int, ...]) -> None:
     async def main() -> None:
@@ -152,7 +173,11 @@ def test_what_an_answer_holds_is_given_back_when_the_last_who_asked_has_left(han
         async def make() -> Answer:
             room = Room(budget, 1.0)
             await room.take(100_000)
-            await may.wait()
+            try:
+                await may.wait()
+            except asyncio.CancelledError:
+                room.let_go()
+                raise
             return Answer(b"large", room)
 
         asking = [asyncio.create_task(shared.get("q", make)) for _ in range(3)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from kafka.protocol.admin.topics import CreateTopicsRequest
+from kafka.protocol.consumer.group import OffsetFetchRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 from kafka.protocol.sasl import SaslAuthenticateRequest
 
@@ -81,6 +82,36 @@ def test_tagged_fields_cost_what_the_codec_makes_of_them() -> None:
 def test_null_stands_only_where_the_schema_has_it(body: bytes) -> None:
     with pytest.raises(Garbage):
         elements(MetadataRequest, 1, _header(3, 1) + body, 1000)
+
+
+def test_numbers_count_as_what_handlers_make_of_them() -> None:
+    """Partitions of a topic whose offsets are asked for."""
+    topic = struct.pack(">h", 1) + b"t" + struct.pack(">i", 1000) + bytes(4 * 1000)
+    asked = _header(9, 1) + struct.pack(">h", 1) + b"g" + struct.pack(">i", 1) + topic
+    assert elements(OffsetFetchRequest, 1, asked, 2000) == 1001
+
+
+@pytest.mark.parametrize("size, refused", [(32_767, False), (32_768, True)])
+def test_string_is_no_longer_than_kafkas_longest(size: int, refused: bool) -> None:
+    """A compact one could be as long as the frame."""
+    length = size + 1
+    name = bytes([length & 0x7F | 0x80, length >> 7 & 0x7F | 0x80, length >> 14]) + b"x" * size
+    asked = _header(3, 9) + b"\0\2" + name + b"\0" + bytes(4)
+    if refused:
+        with pytest.raises(Garbage, match="name has 32768 bytes"):
+            elements(MetadataRequest, 9, asked, 10)
+    else:
+        assert elements(MetadataRequest, 9, asked, 10) == 1
+
+
+def test_request_that_is_never_about_a_whole_cluster_has_a_limit_of_its_own() -> None:
+    limits = Limits(elements=1000, elements_of_others=10)
+    with Served(limits=limits) as served, RawClient(served.address) as client:
+        topics = [{"name": "x", "topic_id": None}] * 11
+        assert client.ask("Metadata", 12, topics=topics).topics
+        assert client.ask("FindCoordinator", 4, key_type=0, coordinator_keys=["g"] * 10).coordinators
+        client.begin("FindCoordinator", 4, key_type=0, coordinator_keys=["g"] * 11)
+        assert client.receive() is None
 
 
 def test_request_with_more_elements_than_the_limit_is_refused() -> None:

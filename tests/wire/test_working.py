@@ -20,8 +20,10 @@ import pytest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kedge.controller.model.host import HostResponse, UpdateMetadataRequest
-from kedge.controller.wire import Limits, Users, slices
+from kedge.controller.wire import Limits, Users, slices, working
 from kedge.controller.wire import messages as m
+from kedge.controller.wire.apis import APIS
+from kedge.controller.wire.calls import Api
 from kedge.controller.wire.data import fetch as fetching
 from kedge.controller.wire.protocol import build
 from kedge.controller.wire.remote import orders, with_orders
@@ -140,6 +142,44 @@ def test_one_client_waits_for_so_many_partitions_at_most(
     answer = second.answer("Fetch", 12)
     assert [bool(part.records) for part in answer.responses[0].partitions] == [True, False]
     assert not first.is_answered
+
+
+def test_large_fetch_beyond_what_may_wait_is_answered_at_once(
+    living: Living, attackers: list[Attacker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would hold its elements for as long as it waits."""
+    monkeypatch.setattr(fetching, "MANY", 1)
+    monkeypatch.setattr(fetching, "MANY_WAITING_MAX", 3)
+    first, second, *_ = attackers
+    poll(first, range(20, 22))
+    with RawClient(living.address) as producer:
+        produce(producer, records(b"a"), partition=0)  # a turn of the loop, in which the first one is counted
+    poll(second, range(22, 24), wait_ms=30_000)
+    assert second.answer("Fetch", 12).responses
+    assert not first.is_answered
+
+
+# --- turns of an API
+
+
+@pytest.mark.parametrize(
+    "api", [api for api in APIS.values() if not api.never_waits], ids=lambda api: api.messages.name
+)
+def test_no_client_has_all_turns_of_an_api(api: Api) -> None:
+    """A client that holds as many as it may waits for its own."""
+
+    async def run() -> None:
+        turns = working.turns_of(api, Limits(requests_in_flight=40))
+        assert turns is not None
+        many = [asyncio.ensure_future(turns.take(1, "greedy")) for _ in range(40)]
+        await asyncio.sleep(0)
+        assert 0 < sum(task.done() for task in many) <= 10
+        assert await asyncio.wait_for(turns.take(1, "other"), DEADLINE_S) == 1
+        for task in many:
+            task.cancel()
+        await asyncio.wait(many)
+
+    asyncio.run(run())
 
 
 # --- logins and orders

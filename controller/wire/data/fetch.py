@@ -21,6 +21,10 @@ WAIT_MS_MAX: Final = 30_000  # a client may send more; it then gets an empty ans
 BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer: clients request up to 50 MiB, and accept less
 WAITING_MAX: Final = 100_000
 """Partitions that one client may wait for. A fetch beyond it is answered when its time is over."""
+MANY: Final = 1000
+MANY_WAITING_MAX: Final = 25_000
+"""The same for fetches of more than `MANY` partitions, which are answered at once: while they wait they hold a part of
+what all requests may have (`Limits.elements`)."""
 
 
 def table(logs: Logs) -> Iterator[Api]:
@@ -34,10 +38,11 @@ def table(logs: Logs) -> Iterator[Api]:
             async for part in sliced(topic.partitions):
                 wanted[TopicPartition(topic.topic, part.partition)] = _since(part)
         wait_ms = min(max(request.max_wait_ms, 0), WAIT_MS_MAX)
-        if waiting[call.client] + len(wanted) > WAITING_MAX:
-            await asyncio.sleep(wait_ms / 1000)
+        many = len(wanted)
+        if waiting[call.client] + many > (MANY_WAITING_MAX if many > MANY else WAITING_MAX):
+            await asyncio.sleep(0 if many > MANY else wait_ms / 1000)
             wait_ms = 0
-        waiting[call.client] += len(wanted)
+        waiting[call.client] += many
         try:
             future = logs.fetch(
                 call.broker_id,
@@ -49,7 +54,7 @@ def table(logs: Logs) -> Iterator[Api]:
             )
             found = await asyncio.wrap_future(future)
         finally:
-            waiting[call.client] -= len(wanted)
+            waiting[call.client] -= many
             if not waiting[call.client]:
                 del waiting[call.client]
         await call.make_room(sum(fetched.size_bytes for fetched in found.values()))
