@@ -12,7 +12,7 @@ import pytest
 
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.generating import generate
-from kedge.pipeline.stages.export import export, files, verify
+from kedge.pipeline.stages.export import export, files, plan_json, verify
 from kedge.pipeline.stages.plan import plan
 from kedge.pipeline.stages.requests import Drain, ReducePartitions, SetFactor, settings_of
 from kedge.pipeline.stages.waves import WaveSettings, waves
@@ -129,6 +129,23 @@ def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow])
 
 def _table(names: str, rows: list[tuple[Any, ...]]) -> Arrow:
     return pa.Table.from_pylist([dict(zip(names.split(), row, strict=True)) for row in rows])
+
+
+def test_directories_are_named_in_the_order_of_replicas_and_kafka_chooses_the_others() -> None:
+    moves = _table("topic partition target_replicas", [("t", 0, [1, 2, 3]), ("t", 1, [2, 1])])
+    assert json.loads(plan_json(moves, dirs={("t", 0, 1): "/a", ("t", 0, 3): "/c"}))["partitions"] == [
+        {"topic": "t", "partition": 0, "replicas": [1, 2, 3], "log_dirs": ["/a", "any", "/c"]},
+        {"topic": "t", "partition": 1, "replicas": [2, 1]},
+    ]
+
+
+def test_windows_and_the_page_are_in_the_export(made: dict[str, Arrow], tmp_path: Path) -> None:
+    """In a folder whose parent is not there yet."""
+    folder = tmp_path / "new/out"
+    manifest = export(made, folder, cluster="c", snapshot="s", report="<html>", windows=("Sat 22:00-06:00",))
+    assert manifest["windows"] == ["Sat 22:00-06:00"]
+    assert (folder / "report.html").read_text() == "<html>"
+    assert verify(folder) == []
 
 
 def test_an_export_is_the_same_to_the_byte_and_replaces_the_former_one(made: dict[str, Arrow], tmp_path: Path) -> None:
