@@ -7,7 +7,7 @@ replicas from before the move counts as being added, so that tools show the form
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 import attrs
@@ -16,6 +16,8 @@ from ..groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..model.reductions import OFFLINE
 from ..model.values import NO_LEADER, Endpoint, Partition, Replicas
 from ..model.view import ClusterView
+from .calls import Call
+from .slices import sliced
 
 INTERNAL = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
 
@@ -70,25 +72,30 @@ class ClusterRow:
         return tuple(broker.broker_id for broker in self.brokers)
 
 
-def cluster(names: Iterable[str] | None, ids: Iterable[UUID], view: ClusterView) -> ClusterRow:
-    """The brokers, and the existing topics with these names or ids (None: every topic), by name."""
-    chosen = _chosen(sorted(view.topic_names()) if names is None else names, ids, view)
+def cluster(names: Iterable[str] | None, view: ClusterView) -> ClusterRow:
+    """The brokers, and the existing topics with these names (None: every topic), in the order of the names."""
+    chosen = sorted(view.topic_names()) if names is None else names
     topics = tuple(row for name in chosen if (row := _topic(view, name)) is not None)
     known = (view.brokers[b].registration for b in sorted(view.brokers))
     brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
     return ClusterRow(brokers, _controller_id(view), view.controller_id, topics)
 
 
-def ids_of(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> dict[str, UUID | None]:
-    topics = map(view.topic, _chosen(names, ids, view))
-    return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
+def ids_of(names: Iterable[str], view: ClusterView) -> dict[str, UUID | None]:
+    """The ids of the existing topics with these names."""
+    return {topic.name: as_uuid(topic.topic_id) for topic in map(view.topic, names) if topic is not None}
 
 
-def _chosen(names: Iterable[str], ids: Iterable[UUID], view: ClusterView) -> Iterable[str]:
-    """These names, and those of the topics with these ids. All topics are searched for an id only."""
-    wanted = {as_text(topic_id) for topic_id in ids}
-    found = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
-    return dict.fromkeys((*names, *found))
+async def names_of(call: Call, ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The names of the existing topics with these ids. The ids become text here, in slices, so that the controller only
+    goes through its topics, however many ids a client sends. Raises ApiError."""
+    wanted = {as_text(topic_id): topic_id async for topic_id in sliced(ids)}
+    return await call.query(_named, wanted) if wanted else {}
+
+
+def _named(wanted: Mapping[str, UUID], view: ClusterView) -> dict[UUID, str]:
+    found = ((name, topic) for name in view.topic_names() if (topic := view.topic(name)) is not None)
+    return {wanted[topic.topic_id]: name for name, topic in found if topic.topic_id in wanted}
 
 
 def full(partition: Partition) -> Replicas:

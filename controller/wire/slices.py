@@ -21,6 +21,8 @@ T = TypeVar("T")
 SLICE_S: Final = 0.003
 FEW: Final = 20
 """Rows that are worked on at once: what most requests have."""
+PART: Final = 1000
+"""Rows that the controller looks up at a time, because it has other work in between."""
 CLIENT: Final[ContextVar[str]] = ContextVar("CLIENT", default="")
 """The client that the work of this task is for."""
 
@@ -33,6 +35,18 @@ async def sliced(rows: Iterable[T]) -> AsyncIterator[T]:
             await turn()
             until_s = time.monotonic() + SLICE_S
         yield row
+
+
+async def in_parts(rows: Iterable[T]) -> AsyncIterator[list[T]]:
+    """Yields the rows in lists of up to `PART`. The rows are read as by `sliced`."""
+    part: list[T] = []
+    async for row in sliced(rows):
+        part.append(row)
+        if len(part) == PART:
+            yield part
+            part = []
+    if part:
+        yield part
 
 
 async def turn() -> None:

@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from kedge import NewTopic
-from kedge.controller.wire import allow_all
+from kedge.controller.wire import allow_all, slices
 from kedge.controller.wire.calls import Call
 from kedge.controller.wire.messages import AlterPartitionRequest
 from kedge.controller.wire.protocol import build
@@ -167,6 +167,32 @@ def request_of(cluster: Cluster) -> Any:
     changes = {"partition_index": 0, "leader_epoch": 0, "new_isr": [1], "partition_epoch": 0}
     topics = [{"topic_name": name, "partitions": [changes]} for name in TOPICS]
     return build(AlterPartitionRequest, 1, {"broker_id": 1, "broker_epoch": broker.epoch, "topics": topics})
+
+
+@pytest.mark.slow
+def test_partitions_of_a_request_are_changed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker with a long list has no more changes decided at once than a part has. All of them are answered."""
+    monkeypatch.setattr(slices, "PART", 2)
+    cluster = cluster_of_three()
+    for name in TOPICS[1:]:
+        cluster.create(name)
+    handler = IsrChanges()
+    most = 0
+
+    async def scenario() -> Any:
+        nonlocal most
+        answering = asyncio.ensure_future(handler.alter_partition(call_of(cluster, handler.api), request_of(cluster)))
+        while not answering.done():
+            for _ in range(10):
+                await asyncio.sleep(0)
+            most = max(most, cluster.controller.describe().waiting_requests)
+            cluster.run()
+        return answering.result()
+
+    answer = asyncio.run(scenario())
+    assert most == 2
+    rows = [(topic["topic_name"], p["error_code"], p["isr"]) for topic in answer["topics"] for p in topic["partitions"]]
+    assert rows == [(name, 0, [1]) for name in TOPICS]
 
 
 @pytest.mark.slow

@@ -146,6 +146,13 @@ def test_more_new_partitions_than_kafka_takes_of_one_request_are_refused(
     assert contents(served) == before
 
 
+@pytest.mark.slow
+def test_topics_without_partitions_count_as_well(client: RawClient) -> None:
+    answer = ask(client, "CreateTopics", 7, topics=[new_topic(f"none-{number}", 0) for number in range(10_001)])
+    assert {topic.error_code for topic in answer.topics} == {44}
+    assert len(answer.topics) == 10_001
+
+
 def test_a_topic_that_is_named_twice_is_not_created_and_the_others_are(client: RawClient) -> None:
     asked = [new_topic("double", 1, 1), new_topic("single", 1, 1), new_topic("double", 2, 1)]
     answer = ask(client, "CreateTopics", 7, topics=asked)

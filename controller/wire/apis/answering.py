@@ -15,6 +15,7 @@ from ...model.errors import ApiError, ErrorCode
 from ...runtime.replies import Reply
 from ..calls import Call
 from ..protocol import Request
+from ..slices import sliced
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -55,7 +56,7 @@ async def outcomes(results: Results[K, Any]) -> dict[K, Outcome]:
     """As `outcome`, for each item; the loop is woken once, when all are complete."""
     with contextlib.suppress(ApiError):
         await asyncio.wrap_future(results.all())
-    return {key: _there(reply) for key, reply in results.replies.items()}
+    return {key: _there(reply) async for key, reply in sliced(results.replies.items())}
 
 
 def _there(reply: Reply[Any]) -> Outcome:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
+from collections.abc import Iterable
 from typing import Any, Final
-from uuid import UUID
 
 import attrs
 
@@ -12,17 +13,15 @@ from ...model.values import NO_LEADER
 from ..calls import OPEN, Api, Call
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import ClusterRow, PartitionRow, TopicRow, cluster
+from ..reading import ClusterRow, PartitionRow, TopicRow, cluster, names_of
 from ..security.acls import CLUSTER, TOPIC
-from ..slices import sliced
+from ..slices import in_parts, sliced
 from .answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, failed
 from .coordinating import COORDINATOR_NOT_AVAILABLE, Coordinator, finding
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_REFUSED: Final = 29
-NAMES_MAX: Final = 1000
-"""How many topics the controller looks up at a time."""
 
 
 async def metadata(call: Call, request: Request) -> Answer:
@@ -30,19 +29,19 @@ async def metadata(call: Call, request: Request) -> Answer:
     that the client may describe; for a named one that it may not describe, the answer says only that."""
     asked = request.topics
     everything = asked is None or (call.version == 0 and not asked)
-    names = None if everything else [topic.name for topic in asked if topic.name is not None]
-    ids = () if everything else tuple(topic.topic_id for topic in asked if topic.name is None and topic.topic_id)
-    row = await _clusters_row(call, names, ids)
+    of_names = () if everything else asked
+    names = {topic.name: None async for topic in sliced(of_names) if topic.name is not None}
+    ids = [topic.topic_id async for topic in sliced(of_names) if topic.name is None and topic.topic_id]
+    named = await names_of(call, ids)
+    row = await _clusters_row(call, None if everything else names | dict.fromkeys(named.values()))
     rights = request.include_topic_authorized_operations
-    shown = [topic async for topic in sliced(row.topics) if _may_describe(call, topic.name)]
-    topics = [await _topic(call, topic, rights=rights) for topic in shown]
-    found, known = {topic.name for topic in shown}, {topic.topic_id for topic in shown}
-    topics += [_missing(call, name) async for name in sliced(dict.fromkeys(names or ())) if name not in found]
-    hidden = {topic.topic_id for topic in row.topics} - known
+    shown = {topic.name: topic async for topic in sliced(row.topics) if _may_describe(call, topic.name)}
+    topics = [await _topic(call, topic, rights=rights) async for topic in sliced(shown.values())]
+    topics += [_missing(call, name) async for name in sliced(names) if name not in shown]
     topics += [
-        {"error_code": TOPIC_REFUSED if i in hidden else UNKNOWN_TOPIC_ID, "name": None, "topic_id": i}
-        for i in ids
-        if i not in known
+        {"error_code": _missing_id(call, named.get(i)), "name": None, "topic_id": i}
+        async for i in sliced(ids)
+        if (topic := shown.get(named.get(i, ""))) is None or topic.topic_id != i
     ]
     return {
         "brokers": await _brokers(call, row, "node_id"),
@@ -53,15 +52,12 @@ async def metadata(call: Call, request: Request) -> Answer:
     }
 
 
-async def _clusters_row(call: Call, names: list[str] | None, ids: tuple[UUID, ...] = ()) -> ClusterRow:
-    """The brokers and topics. Of a long list of names in parts, because the controller has other work meanwhile."""
-    distinct = None if names is None else list(dict.fromkeys(names))
-    row = await call.query(cluster, distinct and distinct[:NAMES_MAX], ids)
-    topics = list(row.topics)
-    for start in range(NAMES_MAX, len(distinct or ()), NAMES_MAX):
-        part = (distinct or [])[start : start + NAMES_MAX]
-        topics += (await call.query(cluster, part, ())).topics
-    return attrs.evolve(row, topics=tuple(topics))
+async def _clusters_row(call: Call, names: Iterable[str] | None) -> ClusterRow:
+    """The brokers and topics (None: every topic), by distinct names."""
+    if names is None:
+        return await call.query(cluster, None)
+    rows = [await call.query(cluster, part) async for part in in_parts(names)] or [await call.query(cluster, ())]
+    return attrs.evolve(rows[0], topics=tuple(topic for row in rows for topic in row.topics))
 
 
 def _cluster_rights(call: Call, request: Request) -> set[int] | None:
@@ -75,6 +71,10 @@ def _may_describe(call: Call, name: str) -> bool:
 def _missing(call: Call, name: str) -> dict[str, Any]:
     """A named topic that is not in the answer: a client without the right learns only that it has none."""
     return {"error_code": UNKNOWN_TOPIC if _may_describe(call, name) else TOPIC_REFUSED, "name": name}
+
+
+def _missing_id(call: Call, name: str | None) -> int:
+    return UNKNOWN_TOPIC_ID if name is None or _may_describe(call, name) else TOPIC_REFUSED
 
 
 async def _topic(call: Call, topic: TopicRow, *, rights: bool) -> dict[str, Any]:
@@ -123,7 +123,7 @@ async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[st
 async def describe_cluster(call: Call, request: Request) -> Answer:
     """The brokers. Metadata has no place for the reason where the store does not answer, so commands ask here."""
     try:
-        row = await call.query(cluster, (), ())
+        row = await call.query(cluster, ())
     except NotController as error:
         if not call.controller.is_cut_off:
             raise
@@ -139,13 +139,13 @@ async def describe_cluster(call: Call, request: Request) -> Answer:
 
 async def describe_topic_partitions(call: Call, request: Request) -> Answer:
     """The named topics (none named: all) by name, from the cursor on, with at most as many partitions as requested."""
-    names = sorted({topic.name for topic in request.topics}) or None
-    row = await _clusters_row(call, names)
+    names = await _ordered({topic.name async for topic in sliced(request.topics)})
+    row = await _clusters_row(call, names or None)
     found = {topic.name: topic async for topic in sliced(row.topics) if _may_describe(call, topic.name)}
     room = max(request.response_partition_limit, 1)
     start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor is not None else ("", 0)
     topics: list[dict[str, Any]] = []
-    async for name in sliced(names or sorted(found)):
+    async for name in sliced(names or await _ordered(found)):
         if name < start[0]:
             continue
         if name not in found:
@@ -159,6 +159,12 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
             return {"topics": topics, "next_cursor": _cursor(name, rest[room])}
         room -= len(rest)
     return {"topics": topics, "next_cursor": None}
+
+
+async def _ordered(names: Iterable[str]) -> list[str]:
+    """The names in order. They are sorted in parts, since nothing else goes on during a sort, not even in a thread."""
+    parts = [sorted(part) async for part in in_parts(names)]
+    return [name async for name in sliced(heapq.merge(*parts))]
 
 
 async def _page(call: Call, topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ others, and Kafka's own tool of 3.9 sends back what it finds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from ...admin import Results
@@ -28,7 +28,8 @@ from ..errors import Garbage
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..security.acls import TOPIC
-from .answering import Outcome, outcome, outcomes
+from ..slices import in_parts, sliced
+from .answering import Outcome, beside, outcome, outcomes
 from .config_words import as_kafka
 
 # Kafka's numbers of resource types, of sources of a value, of types of a value, and of operations.
@@ -69,12 +70,14 @@ def _refuse(message: str) -> Outcome:
 
 async def describe_configs(call: Call, request: Request) -> Answer:
     """The settings of each resource: all, or those that are named and exist."""
-    asked = {_key(one): one for one in request.resources}
-    resources = _resources(asked)
-    found = await outcomes(call.admin.describe_configs(resources.values()))
-    said = {key: as_kafka(found[resource], resource, what="Broker") for key, resource in resources.items()}
-    said |= {key: _refuse(f"Unsupported resource type: {key[0]}") for key in asked if key not in resources}
-    return {"results": [_described(request, key, asked[key], said[key]) for key in asked]}
+    asked = {_key(one): one async for one in sliced(request.resources)}
+    said: dict[Key, Outcome] = {}
+    async for part in in_parts(asked):
+        resources = _resources(part)
+        found = await outcomes(call.admin.describe_configs(resources.values()))
+        said |= {key: as_kafka(found[resource], resource, what="Broker") for key, resource in resources.items()}
+        said |= {key: _refuse(f"Unsupported resource type: {key[0]}") for key in part if key not in resources}
+    return {"results": [_described(request, key, one, said[key]) async for key, one in sliced(asked.items())]}
 
 
 def _described(request: Request, key: Key, asked: Any, said: Outcome) -> dict[str, Any]:
@@ -111,7 +114,8 @@ async def list_config_resources(call: Call, request: Request) -> Answer:
     if found.error_code:
         return {"error_code": found.error_code, "config_resources": []}
     there: dict[ConfigResourceType, list[str]] = found.value
-    topics = [name for name in there[ConfigResourceType.TOPIC] if call.may("DESCRIBE_CONFIGS", f"{TOPIC}{name}")]
+    every = there[ConfigResourceType.TOPIC]
+    topics = [name async for name in sliced(every) if call.may("DESCRIBE_CONFIGS", f"{TOPIC}{name}")]
     there = there | {ConfigResourceType.TOPIC: topics}
     rows = [(number, name) for number, kind in TYPES.items() if number in asked for name in there[kind]]
     return {"error_code": 0, "config_resources": [_named(row) for row in rows]}
@@ -130,24 +134,24 @@ def _there(view: ClusterView) -> dict[ConfigResourceType, list[str]]:
 
 async def alter_configs(call: Call, request: Request) -> Answer:
     """Each resource then has the named settings, and no others."""
-    said = {
-        _key(one): [AlterConfigOp(_text(each.name), each.value) for each in one.configs] for one in request.resources
-    }
+    said: dict[Key, list[AlterConfigOp]] = {}
+    async for one in sliced(request.resources):
+        said[_key(one)] = [AlterConfigOp(_text(each.name), each.value) async for each in sliced(one.configs)]
 
     def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Results[ConfigResource, None]:
         new = {one: {op.name: op.value for op in its if op.value is not None} for one, its in ops.items()}
         return call.admin.alter_configs(new, validate_only=request.validate_only)
 
-    return await _altered(request, said, {}, alter)
+    return await _altered(call, request, said, {}, alter)
 
 
 async def incremental_alter_configs(call: Call, request: Request) -> Answer:
     """Single settings are altered. The value of a DELETE is ignored: tools send none, an empty one, or the old one."""
     said: dict[Key, list[AlterConfigOp]] = {}
     unknown: dict[Key, Outcome] = {}
-    for one in request.resources:
+    async for one in sliced(request.resources):
         said[_key(one)] = []
-        for each in one.configs:
+        async for each in sliced(one.configs):
             op = OPS.get(each.config_operation)
             if op is None:
                 unknown[_key(one)] = _refuse(f"Unknown operations type {each.config_operation}")
@@ -158,24 +162,35 @@ async def incremental_alter_configs(call: Call, request: Request) -> Answer:
     def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Results[ConfigResource, None]:
         return call.admin.incremental_alter_configs(ops, validate_only=request.validate_only)
 
-    return await _altered(request, said, unknown, alter)
+    return await _altered(call, request, said, unknown, alter)
 
 
 async def _altered(
-    request: Request, said: Mapping[Key, Sequence[AlterConfigOp]], refused: Mapping[Key, Outcome], alter: Any
+    call: Call,
+    request: Request,
+    said: Mapping[Key, Sequence[AlterConfigOp]],
+    refused: Mapping[Key, Outcome],
+    alter: Callable[[Mapping[ConfigResource, Sequence[AlterConfigOp]]], Results[ConfigResource, None]],
 ) -> Answer:
     """`refused`: resources that must not be tried."""
-    times = Counter(_key(one) for one in request.resources)
+    size = sum([len(ops) + 1 async for ops in sliced(said.values())])
     outcome: dict[Key, Outcome] = dict(refused)
-    for key, ops in said.items():
-        problem = _problem(times[key], ops)
-        if problem is not None:
-            outcome[key] = _refuse(problem)
-    resources = _resources(key for key in said if key not in outcome)
-    done = await outcomes(alter({resource: said[key] for key, resource in resources.items()}))
-    outcome |= {key: as_kafka(done[resource], resource, said[key]) for key, resource in resources.items()}
-    outcome |= {key: _refuse(f"Unknown resource type {key[0]}") for key in said if key not in outcome}
-    return {"responses": [{**_named(key), **outcome[key].fields} for key in said]}
+
+    def begin() -> tuple[dict[Key, ConfigResource], Results[ConfigResource, None]]:
+        times = Counter(_key(one) for one in request.resources)
+        problems = ((key, _problem(times[key], ops)) for key, ops in said.items())
+        outcome.update((key, _refuse(problem)) for key, problem in problems if problem is not None)
+        resources = _resources(key for key in said if key not in outcome)
+        return resources, alter({resource: said[key] for key, resource in resources.items()})
+
+    def answer() -> list[dict[str, Any]]:
+        outcome.update((key, as_kafka(done[one], one, said[key])) for key, one in resources.items())
+        outcome.update((key, _refuse(f"Unknown resource type {key[0]}")) for key in said if key not in outcome)
+        return [{**_named(key), **outcome[key].fields} for key in said]
+
+    resources, results = await beside(call, begin, size)
+    done = await outcomes(results)
+    return {"responses": await beside(call, answer, size)}
 
 
 def _problem(times: int, ops: Sequence[AlterConfigOp]) -> str | None:

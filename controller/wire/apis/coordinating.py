@@ -13,7 +13,8 @@ from ...model.errors import ErrorCode
 from ..calls import OPEN, Access, Address, Api, Call
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import ClusterRow, TopicRow
+from ..reading import ClusterRow
+from ..slices import sliced
 
 COORDINATOR_NOT_AVAILABLE: Final = 15
 GROUP_KEYS: Final = 0
@@ -62,11 +63,12 @@ async def leading(call: Call, row: ClusterRow, keys: Iterable[str]) -> dict[str,
     """The coordinator of each key, by the topic of `row`, the only one there."""
     topic = next(iter(row.topics), None)
     reached = await call.addresses.of(row.broker_ids, {b.broker_id: b.endpoints for b in row.brokers})
-    leaders = {key: -1 if topic is None else _leader(topic, key) for key in keys}
+    leaders = {} if topic is None else {p.partition: p.leader for p in topic.partitions}
     nobody = Coordinator(COORDINATOR_NOT_AVAILABLE, "no coordinator is available")
-    return {key: Coordinator(0, None, b, reached[b]) if b in reached else nobody for key, b in leaders.items()}
+    found = {broker: Coordinator(0, None, broker, address) for broker, address in reached.items()}
+    return {key: found.get(_leader(leaders, key), nobody) async for key in sliced(keys)}
 
 
-def _leader(topic: TopicRow, key: str) -> int:
-    partition = partition_of(key, len(topic.partitions))
-    return next((p.leader for p in topic.partitions if p.partition == partition), -1)
+def _leader(leaders: Mapping[int, int], key: str) -> int:
+    """The leader of the key's partition; -1: there is none. `leaders`: of each partition of the topic."""
+    return leaders.get(partition_of(key, len(leaders)), -1) if leaders else -1

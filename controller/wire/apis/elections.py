@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from ...admin import ALL
@@ -12,7 +14,8 @@ from ...model.values import TopicPartition
 from ..calls import Api, Call, on_cluster
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from .answering import Outcome, by_topic, failed, timeout_s
+from ..slices import sliced
+from .answering import Outcome, beside, failed, timeout_s
 
 _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
 
@@ -20,32 +23,36 @@ _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
 async def elect_leaders(call: Call, request: Request) -> Answer:
     """Each partition separately. Null means all; the answer then has only those that needed an election. Version 0 has
     preferred elections only."""
-    wanted = None if request.topic_partitions is None else _named(request.topic_partitions)
+    named = request.topic_partitions
+    wanted = None if named is None else list({tp: None async for tp in sliced(_named(named))})
     kind = _TYPES.get(request.election_type if call.version >= 1 else 0)
     if kind is None:
         message = f"There is no election type {request.election_type}."
-        return _answer(Outcome(None, ErrorCode.INVALID_REQUEST, message), wanted or [])
-    future = call.admin.elect_leaders(kind, ALL if wanted is None else wanted, timeout_s=timeout_s(request))
+        return await _answer(Outcome(None, ErrorCode.INVALID_REQUEST, message), wanted or [])
+    elect = partial(call.admin.elect_leaders, kind, ALL if wanted is None else wanted, timeout_s=timeout_s(request))
+    future = await beside(call, elect, len(wanted or ()))
     try:
         done = await asyncio.wrap_future(future)
     except ApiError as error:
         if call.version == 0 and wanted is None:
             raise  # this version has no field for an error of the whole request
-        return _answer(failed(error), wanted or [])
-    return _rows({tp: Outcome() if error is None else failed(error) for tp, error in done.items()})
+        return await _answer(failed(error), wanted or [])
+    return await _rows((tp, Outcome() if error is None else failed(error)) for tp, error in done.items())
 
 
-def _named(topics: Any) -> list[TopicPartition]:
-    return [TopicPartition(topic.topic, partition) for topic in topics for partition in topic.partitions]
+def _named(topics: Any) -> Iterator[TopicPartition]:
+    return (TopicPartition(topic.topic, partition) for topic in topics for partition in topic.partitions)
 
 
-def _answer(whole: Outcome, named: list[TopicPartition]) -> Answer:
+async def _answer(whole: Outcome, named: list[TopicPartition]) -> Answer:
     """One error for all, repeated for each partition: version 0 has no other field for it."""
-    return _rows(dict.fromkeys(named, whole)) | {"error_code": whole.error_code}
+    return await _rows((tp, whole) for tp in named) | {"error_code": whole.error_code}
 
 
-def _rows(done: dict[TopicPartition, Outcome]) -> dict[str, Any]:
-    rows = by_topic((tp.topic, {"partition_id": tp.partition, **said.fields}) for tp, said in done.items())
+async def _rows(done: Iterable[tuple[TopicPartition, Outcome]]) -> dict[str, Any]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    async for tp, said in sliced(done):
+        rows.setdefault(tp.topic, []).append({"partition_id": tp.partition, **said.fields})
     return {
         "error_code": 0,
         "replica_election_results": [{"topic": name, "partition_result": each} for name, each in rows.items()],

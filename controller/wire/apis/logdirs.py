@@ -7,7 +7,7 @@ unknown value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -20,6 +20,7 @@ from ..calls import Api, Call, on_cluster
 from ..messages import NO_LOG_DIR, messages_of
 from ..protocol import Answer, Request
 from ..reading import full
+from ..slices import in_parts, sliced
 from .answering import by_topic
 
 UNKNOWN: Final = -1
@@ -28,12 +29,10 @@ _DIRECTORY: Final = "/kedge/broker-"
 NO_DIRECTORY: Final = MappingProxyType({"error_code": 0, "log_dir": NO_LOG_DIR, "topics": ()})
 """The row of a node without a disk. Java's tools take an answer without rows for a refusal."""
 
-Wanted = Mapping[str, frozenset[int]] | None
-"""Partitions by topic; None: every one."""
-
-
 _Replica = tuple[TopicPartition, int]
 """A partition, and its leader."""
+Placed = dict[int, list[_Replica]]
+"""The replicas on each broker."""
 
 
 def directory(broker_id: int) -> str:
@@ -42,10 +41,9 @@ def directory(broker_id: int) -> str:
 
 async def describe_log_dirs(call: Call, request: Request) -> Answer:
     """Each directory with those wanted partitions that have a replica there, also one that is being added."""
-    wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     if call.broker_id is None and call.addresses.controller is not None:
         return {"error_code": 0, "results": [NO_DIRECTORY]}  # the address of the controller, a node without a disk
-    found = await call.query(_placed, call.broker_id, wanted)
+    found = await _placed(call, request.topics)
     # In a thread, because a broker may have many replicas and the loop serves other clients.
     return {"error_code": 0, "results": await call.aside(partial(_told, call.controller, found))}
 
@@ -57,18 +55,42 @@ def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[d
     ]
 
 
-def _placed(broker_id: int | None, wanted: Wanted, view: ClusterView) -> dict[int, list[_Replica]]:
-    brokers = sorted(view.brokers) if broker_id is None else [broker_id]
-    return {broker: list(_replicas(view, broker, wanted)) for broker in brokers}
+async def _placed(call: Call, topics: Sequence[Any] | None) -> Placed:
+    """The replicas of the partitions of `topics`; None: all."""
+    if topics is None:
+        found: Placed = await call.query(_all, call.broker_id)
+        return found
+    found = await call.query(_none, call.broker_id)
+    wanted = {key: None async for key in sliced((topic.topic, p) for topic in topics for p in topic.partitions)}
+    async for part in in_parts(wanted):
+        for broker, replicas in (await call.query(_some, call.broker_id, part)).items():
+            found.setdefault(broker, []).extend(replicas)
+    return found
 
 
-def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Replica]:
-    if wanted is None:
-        rows: Iterable[Partition] = view.partitions_on(broker)
-    else:
-        named = (p for topic in wanted for p in view.partitions_of(topic) if p.partition in wanted[topic])
-        rows = (p for p in named if broker in full(p))
-    return ((TopicPartition(p.topic, p.partition), p.leader) for p in rows)
+def _brokers(broker_id: int | None, view: ClusterView) -> list[int]:
+    return sorted(view.brokers) if broker_id is None else [broker_id]
+
+
+def _none(broker_id: int | None, view: ClusterView) -> Placed:
+    return {broker: [] for broker in _brokers(broker_id, view)}
+
+
+def _all(broker_id: int | None, view: ClusterView) -> Placed:
+    return {broker: list(map(_replica, view.partitions_on(broker))) for broker in _brokers(broker_id, view)}
+
+
+def _some(broker_id: int | None, wanted: Iterable[tuple[str, int]], view: ClusterView) -> Placed:
+    """Each partition is looked up once, however many brokers there are."""
+    found = _none(broker_id, view)
+    for p in (p for key in wanted if (p := view.partition(*key)) is not None):
+        for broker in found.keys() & full(p):
+            found[broker].append(_replica(p))
+    return found
+
+
+def _replica(p: Partition) -> _Replica:
+    return TopicPartition(p.topic, p.partition), p.leader
 
 
 def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -> list[dict[str, Any]]:
@@ -92,22 +114,25 @@ def _partition(controller: Controller, broker: int, tp: TopicPartition, leader: 
 
 async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
     """Moves nothing: the path is already the replica's directory, or it is an error."""
-    found = await call.query(_placed, call.broker_id, None)
-    there = {directory(broker): {(tp.topic, tp.partition) for tp, _ in replicas} for broker, replicas in found.items()}
+    asked = ((each.path, topic.name, p) for each in request.dirs for topic in each.topics for p in topic.partitions)
     results: dict[str, list[dict[str, Any]]] = {}
-    for asked in request.dirs:
-        for topic in asked.topics:
-            results.setdefault(topic.name, []).extend(
-                {"partition_index": each, "error_code": _moved(there.get(asked.path), topic.name, each)}
-                for each in topic.partitions
-            )
+    async for part in in_parts(asked):
+        for (_, name, partition), code in zip(part, await call.query(_moved, call.broker_id, part), strict=True):
+            results.setdefault(name, []).append({"partition_index": partition, "error_code": code})
     return {"results": [{"topic_name": name, "partitions": said} for name, said in results.items()]}
 
 
-def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> int:
-    if there is None:
-        return LOG_DIR_NOT_FOUND
-    return ErrorCode.NONE if (topic, partition) in there else ErrorCode.REPLICA_NOT_AVAILABLE
+def _moved(broker_id: int | None, asked: Iterable[tuple[str, str, int]], view: ClusterView) -> list[int]:
+    """The error of each replica, given by path, topic and partition."""
+    brokers = {directory(broker): broker for broker in _brokers(broker_id, view)}
+    return [
+        _of_replica(brokers[path], view.partition(topic, number)) if path in brokers else LOG_DIR_NOT_FOUND
+        for path, topic, number in asked
+    ]
+
+
+def _of_replica(broker: int, p: Partition | None) -> int:
+    return ErrorCode.NONE if p is not None and broker in full(p) else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 TABLE: Final = (

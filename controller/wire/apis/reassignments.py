@@ -9,6 +9,7 @@ topics of a listing, and no client of Kafka's sends the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from ...admin import ALL, Results
@@ -18,6 +19,7 @@ from ...model.values import Replicas, TopicPartition
 from ..calls import Api, Call, on_cluster
 from ..messages import messages_of
 from ..protocol import Answer, Request
+from ..slices import in_parts, sliced
 from .answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
@@ -31,31 +33,32 @@ async def alter(call: Call, request: Request) -> Answer:
     )
     if request.topics is None:
         whole, done = await _cancelled(call, ALL, options)
-        return _answer(options, whole, done)
-    cancelled = [topic.name for topic in request.topics if topic.partitions is None]
-    if any(name in cancelled for name in _again(request.topics)):
-        return _answer(options, TWICE, {})
+        return await _answer(options, whole, done)
+    cancelled = {topic.name: None async for topic in sliced(request.topics) if topic.partitions is None}
+    if [name async for name in sliced(_again(request.topics)) if name in cancelled]:
+        return await _answer(options, TWICE, {})
 
     def begin() -> tuple[Results[TopicPartition, ReassignmentAnswer], set[TopicPartition]]:
         targets, twice = _targets(request.topics)
         return call.admin.alter_partition_reassignments(targets, options), twice
 
-    futures, twice = await beside(call, begin, sum(len(topic.partitions or ()) for topic in request.topics))
+    size = sum([len(topic.partitions or ()) + 1 async for topic in sliced(request.topics)])
+    futures, twice = await beside(call, begin, size)
     done = await outcomes(futures)
     wholes = []
     for name in cancelled:
         whole, more = await _cancelled(call, name, options)
         wholes.append(whole)
         done |= more
-    return _answer(options, of_all([*wholes, *done.values()]), done | dict.fromkeys(twice, TWICE))
+    whole = await beside(call, lambda: of_all([*wholes, *done.values()]), len(done))
+    return await _answer(options, whole, done | dict.fromkeys(twice, TWICE))
 
 
-def _again(topics: Any) -> Iterator[str]:
-    """Names of topics that were named before in the list."""
+def _again(topics: Any) -> Iterator[str | None]:
+    """For each topic of the list its name, if it was named before."""
     seen: set[str] = set()
     for topic in topics:
-        if topic.name in seen:
-            yield topic.name
+        yield topic.name if topic.name in seen else None
         seen.add(topic.name)
 
 
@@ -77,12 +80,16 @@ async def _cancelled(
     """The outcome of the whole request, and of each cancelled move."""
     whole = await outcome(call.admin.cancel_partition_reassignments(topic, options))
     answers = whole.value or {}
-    moves = {tp: failed(said) if isinstance(said, ApiError) else Outcome(said) for tp, said in answers.items()}
+    moves = {
+        tp: failed(said) if isinstance(said, ApiError) else Outcome(said) async for tp, said in sliced(answers.items())
+    }
     return Outcome(None, whole.error_code, whole.error_message), moves
 
 
-def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[TopicPartition, Outcome]) -> Answer:
-    rows = by_topic((tp.topic, {"partition_index": tp.partition, **said.fields}) for tp, said in done.items())
+async def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[TopicPartition, Outcome]) -> Answer:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    async for tp, said in sliced(done.items()):
+        rows.setdefault(tp.topic, []).append({"partition_index": tp.partition, **said.fields})
     return {
         **whole.fields,
         "allow_replication_factor_change": options.allow_replication_factor_change,
@@ -92,18 +99,27 @@ def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[Topic
 
 async def list_moves(call: Call, request: Request) -> Answer:
     """The running moves of the named partitions, or all (null topics); null partitions mean all of the topic."""
-    topics = request.topics if request.topics is not None else ()
-    whole = [topic.name for topic in topics if topic.partition_indexes is None]
-    named = [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partition_indexes or ()]
-    ask, wait_s = call.admin.list_partition_reassignments, timeout_s(request)
-    told = [
-        await outcome(ask(named, timeout_s=wait_s)),
-        await outcome(ask(topics=ALL if request.topics is None else whole, timeout_s=wait_s)),
-    ]
-    listings = [said.value for said in told if said.value is not None]
+    ask = partial(call.admin.list_partition_reassignments, timeout_s=timeout_s(request))
+    if request.topics is None:
+        told = [await outcome(ask())]
+    else:
+        whole = [topic.name async for topic in sliced(request.topics) if topic.partition_indexes is None]
+        told = [await outcome(await beside(call, partial(ask, topics=whole), len(whole)))]
+        async for part in in_parts(_named(request.topics)):
+            told.append(await outcome(ask(filter(None, part))))
+            if told[-1].error_code:
+                break
+    listings = [said.value for said in told if said.value]
     rows = await beside(call, lambda: _listed(listings), sum(map(len, listings)))
     error = next((said for said in told if said.error_code), Outcome())
     return {**error.fields, "topics": [{"name": name, "partitions": each} for name, each in rows.items()]}
+
+
+def _named(topics: Iterable[Any]) -> Iterator[TopicPartition | None]:
+    """The named partitions; None after each topic, so that a reader has pauses among topics without partitions."""
+    for topic in topics:
+        yield from (TopicPartition(topic.name, partition) for partition in topic.partition_indexes or ())
+        yield None
 
 
 def _listed(listings: Iterable[Mapping[TopicPartition, PartitionReassignment]]) -> dict[str, list[dict[str, Any]]]:

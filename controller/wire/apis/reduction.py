@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from ...model.errors import ErrorCode
@@ -12,6 +12,7 @@ from ...model.view import ClusterView
 from ..calls import Api, Call, on_cluster
 from ..messages import messages_of
 from ..protocol import Answer, Request
+from ..slices import in_parts
 from .answering import Outcome, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
@@ -33,16 +34,23 @@ async def delete_partitions(call: Call, request: Request) -> Answer:
     done = {name: TWICE for name, count in times.items() if count > 1}
     done |= await outcomes(call.admin.delete_partitions(wanted, timeout_s=timeout_s(request)))
     refused = {name: named[name] for name, said in done.items() if said.error_code}
-    now = (await outcome(call.query(_statuses, refused))).value or {}
+    now = (await outcome(_now(call, refused))).value or {}
     unplaced = [said for name, said in done.items() if said.error_code and not named[name]]
     whole = next(iter(unplaced), of_all(done.values()))
     return {**whole.fields, "responses": [_topic(name, named[name], done[name], now) for name in named]}
 
 
-def _statuses(named: Named, view: ClusterView) -> dict[tuple[str, int], int]:
+async def _now(call: Call, named: Named) -> dict[tuple[str, int], int]:
     """The status of the partitions that exist."""
-    found = ((name, number, view.partition(name, number)) for name, each in named.items() for number in each)
-    return {(name, number): p.status_code for name, number, p in found if p is not None}
+    now: dict[tuple[str, int], int] = {}
+    async for part in in_parts((name, number) for name, each in named.items() for number in each):
+        now |= await call.query(_statuses, part)
+    return now
+
+
+def _statuses(named: Iterable[tuple[str, int]], view: ClusterView) -> dict[tuple[str, int], int]:
+    found = ((key, view.partition(*key)) for key in named)
+    return {key: p.status_code for key, p in found if p is not None}
 
 
 def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[str, int], int]) -> dict[str, Any]:

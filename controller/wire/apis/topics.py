@@ -24,8 +24,9 @@ from ...model.view import ClusterView
 from ..calls import Api, Call, on_rows
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import as_uuid, ids_of
+from ..reading import as_uuid, ids_of, names_of
 from ..security.acls import TOPIC
+from ..slices import in_parts, sliced
 from .answering import Outcome, outcome, outcomes, timeout_s
 from .config_words import as_kafka
 from .configs import SOURCES
@@ -63,10 +64,11 @@ async def create_topics(call: Call, request: Request) -> Answer:
 
 
 def _size(topic: Any, by_default: int) -> int:
-    """The number of partitions that a topic would get."""
+    """The number of partitions that a topic would get. Each topic counts as one at least: one that is refused is work,
+    too."""
     if topic.assignments:
         return len(topic.assignments)
-    return by_default if topic.num_partitions == -1 else max(0, int(topic.num_partitions))
+    return by_default if topic.num_partitions == -1 else max(1, int(topic.num_partitions))
 
 
 def _twice(names: Iterable[str]) -> set[str]:
@@ -140,7 +142,7 @@ def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *
 async def create_partitions(call: Call, request: Request) -> Answer:
     """Each topic separately; new partitions as assigned, or by the continued rotation."""
     asked = {topic.name: topic for topic in request.topics}
-    grown = await outcome(call.query(_grown, {name: topic.count for name, topic in asked.items()}))
+    grown = await outcome(_growth(call, asked))
     refused = grown if grown.error_code else TOO_MANY if grown.value > NEW_PARTITIONS_MAX else None
     if refused is not None:
         return {"results": [{"name": name, **refused.fields} for name in asked]}
@@ -151,10 +153,14 @@ async def create_partitions(call: Call, request: Request) -> Answer:
     return {"results": [{"name": name, **done[name].fields} for name in asked]}
 
 
-def _grown(counts: Mapping[str, int], view: ClusterView) -> int:
-    """How many partitions the topics would gain by growing to these counts."""
-    present = {name: len(tuple(view.partitions_of(name))) for name in counts if view.topic(name) is not None}
-    return sum(max(0, counts[name] - there) for name, there in present.items())
+async def _growth(call: Call, asked: Mapping[str, Any]) -> int:
+    """How many partitions the topics would gain by growing to the requested counts."""
+    counts = ((name, topic.count) for name, topic in asked.items())
+    return sum([await call.query(_grown, part) async for part in in_parts(counts)])
+
+
+def _grown(counts: Iterable[tuple[str, int]], view: ClusterView) -> int:
+    return sum(max(0, count - view.partition_count(name)) for name, count in counts if view.topic(name) is not None)
 
 
 def _new_partitions(topic: Any) -> NewPartitions:
@@ -165,10 +171,13 @@ def _new_partitions(topic: Any) -> NewPartitions:
 async def delete_topics(call: Call, request: Request) -> Answer:
     """By name, or by id (version 6). A topic that is named twice, in either way, is not deleted."""
     end_s = asyncio.get_running_loop().time() + timeout_s(request)
-    asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
-    asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
+    asked: list[Named]
+    if call.version >= 6:
+        asked = [(topic.name, topic.topic_id) async for topic in sliced(request.topics)]
+    else:
+        asked = [(name, None) async for name in sliced(request.topic_names)]
     by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
-    told = await outcome(call.query(ids_of, by_name, by_id))
+    told = await outcome(_ids(call, by_name, by_id))
     if told.error_code:
         return {"responses": [{"name": n, "topic_id": i, **told.fields} for n, i in dict.fromkeys(asked)]}
     ids: dict[str, UUID | None] = told.value
@@ -180,6 +189,14 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     done = await outcomes(call.admin.delete_topics(wanted, timeout_s=timeout_s(request)))
     done |= await _not_free(call, [name for name, each in done.items() if each.error_code == 0], end_s)
     return {"responses": [_deleted(key, row, done, ids) for key, row in rows.items()]}
+
+
+async def _ids(call: Call, names: Iterable[str], ids: Iterable[UUID]) -> dict[str, UUID | None]:
+    """The ids of the existing topics with these names or ids."""
+    found: dict[str, UUID | None] = {name: topic_id for topic_id, name in (await names_of(call, ids)).items()}
+    async for part in in_parts(names):
+        found |= await call.query(ids_of, part)
+    return found
 
 
 async def _not_free(call: Call, names: list[str], end_s: float) -> dict[str, Outcome]:

@@ -22,6 +22,7 @@ from ..messages import MetadataRequest
 from ..protocol import Answer, Request
 from ..reading import INTERNAL
 from ..security.acls import CLUSTER, TOPIC
+from ..slices import in_parts, sliced
 
 CREATED_MAX: Final = 100
 """Of one request."""
@@ -38,31 +39,34 @@ def with_creation(base: Mapping[int, Api]) -> dict[int, Api]:
     metadata = base[MetadataRequest.API_KEY]
 
     async def creating(call: Call, request: Request) -> Answer | None:
-        names = _named(call, request)
-        if names:
-            missing = await call.query(_missing, names)
-            new = {name: NewTopic(_BY_DEFAULT, _BY_DEFAULT) for name in missing[:CREATED_MAX]}
-            created = await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))
-            failed = {name: one.error_code for name, one in created.items() if one.error_code not in _LATER}
-            return _with_errors(await metadata.handler(call, request), failed)
-        return await metadata.handler(call, request)
+        missing: list[str] = []
+        async for names in in_parts(await _named(call, request)):
+            missing += await call.query(_missing, names)
+            if len(missing) >= CREATED_MAX:
+                break
+        if not missing:
+            return await metadata.handler(call, request)
+        new = {name: NewTopic(_BY_DEFAULT, _BY_DEFAULT) for name in missing[:CREATED_MAX]}
+        created = await outcomes(call.admin.create_topics(new, timeout_s=_CREATE_S))
+        failed = {name: one.error_code for name, one in created.items() if one.error_code not in _LATER}
+        return await _with_errors(await metadata.handler(call, request), failed)
 
     return {**base, MetadataRequest.API_KEY: attrs.evolve(metadata, handler=creating)}
 
 
-def _with_errors(answer: Answer | None, failed: Mapping[str, int]) -> Answer | None:
+async def _with_errors(answer: Answer | None, failed: Mapping[str, int]) -> Answer | None:
     """Report why a topic was not created: clients keep asking for one that is only missing."""
-    for row in (answer or {}).get("topics", ()):
+    async for row in sliced((answer or {}).get("topics", ())):
         if row["error_code"] == _MISSING and row["name"] in failed:
             row["error_code"] = failed[row["name"]]
     return answer
 
 
-def _named(call: Call, request: Request) -> list[str]:
+async def _named(call: Call, request: Request) -> list[str]:
     if call.version >= _LETS_SINCE and not request.allow_auto_topic_creation:
         return []
-    names = dict.fromkeys(topic.name for topic in request.topics or () if topic.name is not None)
-    return [name for name in names if name not in INTERNAL and _may_create(call, name)]
+    names = {topic.name: None async for topic in sliced(request.topics or ()) if topic.name is not None}
+    return [name async for name in sliced(names) if name not in INTERNAL and _may_create(call, name)]
 
 
 def _may_create(call: Call, name: str) -> bool:

@@ -15,6 +15,7 @@ from ..apis.answering import outcomes
 from ..apis.coordinating import GROUP_KEYS, Coordinator, finding, leading
 from ..calls import Api, Call, on_groups
 from ..reading import ClusterRow, cluster
+from ..slices import sliced
 from .hosts import NO_RIGHTS, may
 
 REPLICAS: Final = 3
@@ -37,7 +38,7 @@ def row(partitions: int) -> Api:
             message = _REFUSED.get(kind, f"there are no coordinators of type {kind}")
             refusal = GroupError.INVALID_REQUEST if call.version > _LIBRDKAFKA_MAX else NO_TRANSACTIONS
             return dict.fromkeys(keys, Coordinator(int(refusal), message))
-        allowed = [key for key in keys if may(call, "DESCRIBE", key)]
+        allowed = [key async for key in sliced(keys) if may(call, "DESCRIBE", key)]
         found = dict.fromkeys(keys, Coordinator(int(NO_RIGHTS)))
         return found | (await leading(call, await _with_topic(call, partitions), allowed) if allowed else {})
 
@@ -46,9 +47,9 @@ def row(partitions: int) -> Api:
 
 async def _with_topic(call: Call, partitions: int) -> ClusterRow:
     """The cluster with the topic `__consumer_offsets`; without it if it cannot be created now."""
-    row: ClusterRow = await call.query(cluster, [OFFSETS_TOPIC], ())
+    row: ClusterRow = await call.query(cluster, [OFFSETS_TOPIC])
     if row.topics or not row.brokers:
         return row
     new = NewTopic(partitions, min(REPLICAS, len(row.brokers)), None, CONFIGS)
     await outcomes(call.controller.admin.create_topics({OFFSETS_TOPIC: new}, timeout_s=_CREATE_S))
-    return await call.query(cluster, [OFFSETS_TOPIC], ())
+    return await call.query(cluster, [OFFSETS_TOPIC])

@@ -13,6 +13,7 @@ from ...groups.requests import DeleteGroup, Describe
 from ..calls import Api, Call
 from ..protocol import Answer, Request
 from ..security.acls import CLUSTER, GROUP
+from ..slices import sliced
 from .hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, apis, ask, may
 
 CLASSIC: Final = "classic"
@@ -24,13 +25,20 @@ class _Listing:
 
     async def list_groups(self, call: Call, request: Request) -> Answer:
         error, listed = await asyncio.wrap_future(self.groups.listed(call.broker_id))
-        sees_all = call.may("DESCRIBE", CLUSTER)
-        shown = [row for row in listed if _fits(request, row) and (sees_all or may(call, "DESCRIBE", row.group))]
-        return {"error_code": int(error), "groups": [_listed(row) for row in shown]}
+        sees_all, states, types = call.may("DESCRIBE", CLUSTER), _filter(request, "states"), _filter(request, "types")
+        shown = [
+            _listed(row)
+            async for row in sliced(listed)
+            if (not states or row.state.value.lower() in states)
+            and (not types or CLASSIC in types)
+            and (sees_all or may(call, "DESCRIBE", row.group))
+        ]
+        return {"error_code": int(error), "groups": shown}
 
     async def describe_groups(self, call: Call, request: Request) -> Answer:
         rights = getattr(request, "include_authorized_operations", False)
-        return {"groups": [await self._describe(call, group, rights=rights) for group in dict.fromkeys(request.groups)]}
+        groups = dict.fromkeys(request.groups)
+        return {"groups": [await self._describe(call, group, rights=rights) async for group in sliced(groups)]}
 
     async def _describe(self, call: Call, group: str, *, rights: bool) -> dict[str, Any]:
         found = await ask(self.groups, call, Describe(group), Described) if may(call, "DESCRIBE", group) else NO_RIGHTS
@@ -40,10 +48,9 @@ class _Listing:
         return {"group_id": group, "error_code": 0, "authorized_operations": operations, **_described(found)}
 
     async def delete_groups(self, call: Call, request: Request) -> Answer:
-        results = [
-            {"group_id": g, "error_code": int(await self._delete(call, g))} for g in dict.fromkeys(request.groups_names)
-        ]
-        return {"results": results}
+        groups = dict.fromkeys(request.groups_names)
+        rows = [{"group_id": g, "error_code": int(await self._delete(call, g))} async for g in sliced(groups)]
+        return {"results": rows}
 
     async def _delete(self, call: Call, group: str) -> GroupError:
         if not may(call, "DELETE", group):
@@ -62,11 +69,9 @@ def table(groups: Groups) -> Iterator[Api]:
     return apis(rows)
 
 
-def _fits(request: Request, row: Listed) -> bool:
-    """By the filters, which old versions do not have."""
-    states = {state.lower() for state in getattr(request, "states_filter", None) or ()}
-    types = {kind.lower() for kind in getattr(request, "types_filter", None) or ()}
-    return (not states or row.state.value.lower() in states) and (not types or CLASSIC in types)
+def _filter(request: Request, name: str) -> set[str]:
+    """The values of a filter, which old versions do not have; empty: everything is listed."""
+    return {value.lower() for value in getattr(request, f"{name}_filter", None) or ()}
 
 
 def _listed(row: Listed) -> dict[str, Any]:

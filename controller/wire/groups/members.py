@@ -13,6 +13,7 @@ from ...groups.replies import Answered, GroupError, Joined, Left, Synced
 from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
 from ..calls import Api, Call
 from ..protocol import Answer, Request
+from ..slices import sliced
 from .hosts import NO_RIGHTS, Groups, apis, ask, may
 
 _MEMBER_ID_REQUIRED_SINCE: Final = 4
@@ -28,7 +29,8 @@ class _Members:
     async def join_group(self, call: Call, request: Request) -> Answer:
         if not may(call, "READ", request.group_id):
             return _joined(call, Joined(NO_RIGHTS, request.member_id))
-        found = await ask(self.groups, call, _join(call, request), Joined)
+        protocols = [(each.name, bytes(each.metadata)) async for each in sliced(request.protocols)]
+        found = await ask(self.groups, call, _join(call, request, tuple(protocols)), Joined)
         return _joined(call, found if isinstance(found, Joined) else Joined(found, request.member_id))
 
     async def sync_group(self, call: Call, request: Request) -> Answer:
@@ -75,14 +77,14 @@ def table(groups: Groups) -> Iterator[Api]:
     return apis(rows, never_waits=True)
 
 
-def _join(call: Call, request: Request) -> Join:
+def _join(call: Call, request: Request, protocols: tuple[tuple[str, bytes], ...]) -> Join:
     rebalance_ms = request.rebalance_timeout_ms if call.version > 0 else request.session_timeout_ms
     return Join(
         request.group_id,
         request.member_id,
         str(uuid.uuid4()),
         request.protocol_type,
-        tuple((each.name, bytes(each.metadata)) for each in request.protocols),
+        protocols,
         request.session_timeout_ms,
         rebalance_ms,
         getattr(request, "group_instance_id", None),

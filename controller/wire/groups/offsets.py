@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -12,9 +13,11 @@ from ...groups.records import Committed
 from ...groups.replies import FetchedOffsets, GroupError, OffsetErrors
 from ...groups.requests import Commit, DeleteOffsets, FetchOffsets
 from ...model.values import TopicPartition
-from ..apis.answering import by_topic
 from ..calls import Api, Call
+from ..codec import fields_of
+from ..mirrored import mirrored
 from ..protocol import Answer, Request
+from ..slices import in_parts, sliced
 from .hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
 
 _GROUPS_SINCE: Final = 8
@@ -26,17 +29,13 @@ class _Offsets:
     groups: Groups
 
     async def offset_commit(self, call: Call, request: Request) -> Answer:
-        offsets = _offsets(request)
-        errors: Mapping[TopicPartition, GroupError]
         if not may(call, "READ", request.group_id):
-            errors = dict.fromkeys(offsets, NO_RIGHTS)
-        else:
-            refused = {tp: _NO_TOPIC_RIGHTS for tp in offsets if not may_topic(call, "READ", tp.topic)}
-            errors = refused | await self._commit(
-                call, request, {tp: c for tp, c in offsets.items() if tp not in refused}
-            )
-        rows = by_topic((tp.topic, _error(tp, errors[tp])) for tp in offsets)
-        return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
+            return await mirrored(fields_of(call.messages.response), call.version, request, int(NO_RIGHTS), "")
+        asked, now_ms = _asked(request.topics), time.time_ns() // 1_000_000
+        offsets = {tp: _committed(part, now_ms) async for tp, part in sliced(asked)}
+        allowed = {tp: c async for tp, c in sliced(offsets.items()) if may_topic(call, "READ", tp.topic)}
+        errors = await self._commit(call, request, allowed)
+        return {"topics": await _topics((tp, _error(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in offsets)}
 
     async def _commit(
         self, call: Call, request: Request, offsets: Mapping[TopicPartition, Committed]
@@ -50,37 +49,40 @@ class _Offsets:
 
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
         if call.version < _GROUPS_SINCE:
-            return await self._fetched(call, request.group_id, _wanted(request))
-        groups = {g.group_id: _wanted(g) for g in request.groups}  # each once, since each may be answered with much
-        return {"groups": [{"group_id": g, **await self._fetched(call, g, wanted)} for g, wanted in groups.items()]}
+            return await self._fetched(call, request.group_id, request.topics)
+        groups = {g.group_id: g.topics for g in request.groups}  # each once, since each may be answered with much
+        rows = [{"group_id": g, **await self._fetched(call, g, topics)} async for g, topics in sliced(groups.items())]
+        return {"groups": rows}
 
-    async def _fetched(self, call: Call, group: str, wanted: tuple[TopicPartition, ...] | None) -> dict[str, Any]:
+    async def _fetched(self, call: Call, group: str, topics: Sequence[Any] | None) -> dict[str, Any]:
+        """The offsets of the partitions of `topics`; None: all that the group has."""
         if not may(call, "DESCRIBE", group):
-            return _refused(wanted, NO_RIGHTS)
-        hidden = [tp for tp in wanted or () if not may_topic(call, "DESCRIBE", tp.topic)]
-        shown = None if wanted is None else tuple(tp for tp in wanted if tp not in set(hidden))
-        found = await ask(self.groups, call, FetchOffsets(group, shown), FetchedOffsets)
-        if not isinstance(found, FetchedOffsets):
-            return _refused(wanted, found)
-        offsets = {
-            tp: c for tp, c in found.offsets.items() if wanted is not None or may_topic(call, "DESCRIBE", tp.topic)
-        }
-        rows = [(tp.topic, _offset(tp, committed)) for tp, committed in offsets.items()]
-        rows += [(tp.topic, _offset(tp, None, _NO_TOPIC_RIGHTS)) for tp in hidden]
-        return {"error_code": 0, "topics": [{"name": n, "partitions": p} for n, p in by_topic(rows).items()]}
+            return await _refused(topics, NO_RIGHTS)
+        sees = partial(may_topic, call, "DESCRIBE")
+        wanted = {tp: sees(tp.topic) async for tp in sliced(_wanted(topics or ()))}
+        parts: list[tuple[TopicPartition, ...] | None] = [None]
+        if topics is not None:
+            shown = [tp async for tp, is_seen in sliced(wanted.items()) if is_seen]
+            parts = [tuple(part) async for part in in_parts(shown)] or [()]
+        rows = [(tp, _offset(tp, None, _NO_TOPIC_RIGHTS)) async for tp, seen in sliced(wanted.items()) if not seen]
+        for part in parts:
+            found = await ask(self.groups, call, FetchOffsets(group, part), FetchedOffsets)
+            if not isinstance(found, FetchedOffsets):
+                return await _refused(topics, found)
+            rows += [(tp, _offset(tp, c)) async for tp, c in sliced(found.offsets.items()) if sees(tp.topic)]
+        return {"error_code": 0, "topics": await _topics(rows)}
 
     async def offset_delete(self, call: Call, request: Request) -> Answer:
-        asked = [TopicPartition(t.name, p.partition_index) for t in request.topics for p in t.partitions]
         if not may(call, "DELETE", request.group_id):
             return {"error_code": int(NO_RIGHTS), "topics": []}
-        errors = {tp: _NO_TOPIC_RIGHTS for tp in asked if not may_topic(call, "READ", tp.topic)}
-        allowed = tuple(tp for tp in asked if tp not in errors)
+        asked = {tp: None async for tp, _ in sliced(_asked(request.topics))}
+        allowed = tuple([tp async for tp in sliced(asked) if may_topic(call, "READ", tp.topic)])
         found = await ask(self.groups, call, DeleteOffsets(request.group_id, allowed), OffsetErrors)
         if not isinstance(found, OffsetErrors):
             return {"error_code": int(found), "topics": []}
-        errors |= found.errors
-        rows = by_topic((tp.topic, _error(tp, errors[tp])) for tp in dict.fromkeys(asked))
-        return {"error_code": 0, "topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
+        errors = found.errors
+        rows = ((tp, _error(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in asked)
+        return {"error_code": 0, "topics": await _topics(rows)}
 
 
 def table(groups: Groups) -> Iterator[Api]:
@@ -93,24 +95,25 @@ def table(groups: Groups) -> Iterator[Api]:
     return apis(rows, never_waits=True)
 
 
-def _offsets(request: Request) -> dict[TopicPartition, Committed]:
-    now_ms = time.time_ns() // 1_000_000
-    return {
-        TopicPartition(topic.name, part.partition_index): Committed(
-            part.committed_offset,
-            -1 if getattr(part, "committed_leader_epoch", None) is None else part.committed_leader_epoch,
-            part.committed_metadata or "",
-            now_ms,
-        )
-        for topic in request.topics
-        for part in topic.partitions
-    }
+def _asked(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    return ((TopicPartition(topic.name, part.partition_index), part) for topic in topics for part in topic.partitions)
 
 
-def _wanted(asked: Any) -> tuple[TopicPartition, ...] | None:
-    if asked.topics is None:
-        return None
-    return tuple(TopicPartition(topic.name, part) for topic in asked.topics for part in topic.partition_indexes)
+def _wanted(topics: Iterable[Any]) -> Iterator[TopicPartition]:
+    return (TopicPartition(topic.name, part) for topic in topics for part in topic.partition_indexes)
+
+
+def _committed(part: Any, now_ms: int) -> Committed:
+    epoch = getattr(part, "committed_leader_epoch", None)
+    return Committed(part.committed_offset, -1 if epoch is None else epoch, part.committed_metadata or "", now_ms)
+
+
+async def _topics(rows: Iterable[tuple[TopicPartition, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Rows about partitions as the list of topics of an answer."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    async for tp, row in sliced(rows):
+        topics.setdefault(tp.topic, []).append(row)
+    return [{"name": name, "partitions": parts} for name, parts in topics.items()]
 
 
 def _error(tp: TopicPartition, error: GroupError) -> dict[str, Any]:
@@ -127,7 +130,7 @@ def _offset(tp: TopicPartition, committed: Committed | None, error: GroupError =
     }
 
 
-def _refused(wanted: tuple[TopicPartition, ...] | None, error: GroupError) -> dict[str, Any]:
+async def _refused(topics: Sequence[Any] | None, error: GroupError) -> dict[str, Any]:
     """Above, and in each row, since version 1 has no place above."""
-    rows = by_topic((tp.topic, _offset(tp, None, error)) for tp in wanted or ())
-    return {"error_code": int(error), "topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
+    rows = ((tp, _offset(tp, None, error)) for tp in _wanted(topics or ()))
+    return {"error_code": int(error), "topics": await _topics(rows)}

@@ -21,7 +21,7 @@ async def find(call: Call, kind: int, keys: list[str]) -> dict[str, Coordinator]
     topic = _TOPICS.get(kind)
     if topic is None:
         return dict.fromkeys(keys, Coordinator(ErrorCode.INVALID_REQUEST, "unknown type of key"))
-    return await leading(call, await call.query(cluster, [topic], ()), keys)
+    return await leading(call, await call.query(cluster, [topic]), keys)
 
 
 async def list_nothing(call: Call, request: Request) -> Answer:  # noqa: ARG001 - as every handler

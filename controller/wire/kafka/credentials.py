@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..security.acls import CLUSTER
 from ..security.users import ITERATIONS_MIN, Credential
+from ..slices import sliced
 
 MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 """By Kafka's numbers."""
@@ -49,12 +50,21 @@ async def alter(call: Call, request: Request) -> Answer:
     users = dict.fromkeys(each.name for each in (*request.upsertions, *request.deletions))
     if not call.may("ALTER", CLUSTER):
         return {"results": [_row(user, CLUSTER_REFUSED, "Cluster authorization failed.") for user in users]}
-    return {"results": [await _altered(call, user, request) for user in users]}
+    upserted, deleted = _by_user(request.upsertions), _by_user(request.deletions)
+    results = [
+        await _altered(call, user, upserted.get(user, ()), deleted.get(user, ())) async for user in sliced(users)
+    ]
+    return {"results": results}
 
 
-async def _altered(call: Call, user: str, request: Request) -> dict[str, Any]:
-    upserted = [each for each in request.upsertions if each.name == user]
-    deleted = [each for each in request.deletions if each.name == user]
+def _by_user(asked: Iterable[Any]) -> dict[str, list[Any]]:
+    users: dict[str, list[Any]] = {}
+    for each in asked:
+        users.setdefault(each.name, []).append(each)
+    return users
+
+
+async def _altered(call: Call, user: str, upserted: Sequence[Any], deleted: Sequence[Any]) -> dict[str, Any]:
     try:
         new, gone = _checked(user, upserted, deleted)
         change = partial(_changed, new, gone)

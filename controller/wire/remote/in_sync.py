@@ -7,11 +7,9 @@ member; a member with another epoch by now was restarted and is not accepted (10
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeAlias
-from uuid import UUID
 
 import attrs
 
@@ -22,7 +20,8 @@ from ..apis.answering import Outcome, outcome
 from ..calls import OF_BROKER, Api, Call
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import as_uuid
+from ..reading import as_text
+from ..slices import in_parts, sliced
 
 Row = dict[str, Any]
 Became: TypeAlias = Future[Any] | Outcome
@@ -32,47 +31,46 @@ UNKNOWN_TOPIC_ID: Final = 100
 
 @attrs.frozen
 class _Seen:
-    """The committed state: the epochs of live brokers, and topics by id."""
+    """The committed state: the epochs of live brokers, and topics by id, in its text form."""
 
     epochs: dict[int, int]
-    names: dict[UUID, str]
+    names: dict[str, str]
 
 
 class IsrChanges:
     """The handler, with the last known names of topics by id."""
 
     def __init__(self) -> None:
-        self._names: dict[UUID, str] = {}
+        self._names: dict[str, str] = {}
         self.api = Api(messages_of("AlterPartition"), self.alter_partition, OF_BROKER)
 
     async def alter_partition(self, call: Call, request: Request) -> Answer:
         """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows newer epochs than this
         controller, 42, 74, 95, 100, 107."""
         topics = request.topics or ()
-        ids = [topic.topic_id for topic in topics if topic.topic_id is not None]
+        ids = [as_text(topic.topic_id) async for topic in sliced(topics) if topic.topic_id is not None]
         known = await outcome(call.query(_seen, ids, self._names))
         if known.error_code:
             return {"error_code": known.error_code, "topics": []}
         self._names = known.value.names
-        changes = [[_change(call, request, topic, p, known.value) for p in topic.partitions or ()] for topic in topics]
-        awaited = [asyncio.gather(*[_answered(request, *one) for one in each]) for each in changes]
-        answers = await asyncio.gather(*awaited)  # of all topics at once: the connection may end at any await
-        for row in itertools.chain.from_iterable(answers):
-            if row["error_code"] == ErrorCode.STALE_BROKER_EPOCH:  # of the broker, not of the partition
-                return {"error_code": row["error_code"], "topics": []}
-        return {
-            "error_code": 0,
-            "topics": [
-                {"topic_name": topic.topic_name, "topic_id": topic.topic_id, "partitions": rows}
-                for topic, rows in zip(topics, answers, strict=True)
-            ],
-        }
+        answers: list[Row] = [
+            {"topic_name": topic.topic_name, "topic_id": topic.topic_id, "partitions": []} for topic in topics
+        ]
+        asked = ((topic, at, p) for at, topic in enumerate(topics) for p in topic.partitions or ())
+        async for part in in_parts(asked):
+            changes = [_change(call, request, topic, p, known.value) for topic, _, p in part]
+            rows = await asyncio.gather(*[_answered(request, *one) for one in changes])
+            for (_, at, _), row in zip(part, rows, strict=True):
+                if row["error_code"] == ErrorCode.STALE_BROKER_EPOCH:  # of the broker, not of the partition
+                    return {"error_code": row["error_code"], "topics": []}
+                answers[at]["partitions"].append(row)
+        return {"error_code": 0, "topics": answers}
 
 
 def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> tuple[Any, Became]:
     """The change of one partition, and what becomes of it. It is submitted when this returns, so that the changes of a
-    request are decided in one batch."""
-    name = topic.topic_name if call.version < 2 else known.names.get(topic.topic_id)
+    part of a request are decided in one batch."""
+    name = topic.topic_name if call.version < 2 else topic.topic_id and known.names.get(as_text(topic.topic_id))
     if name is None:
         return partition, Outcome(error_code=UNKNOWN_TOPIC_ID)
     members = partition.new_isr_with_epochs or ()
@@ -105,20 +103,15 @@ async def _answered(request: Request, partition: Any, became: Became) -> Row:
     }
 
 
-def _seen(ids: Iterable[UUID], cached: dict[UUID, str], view: ClusterView) -> _Seen:
+def _seen(ids: Iterable[str], cached: dict[str, str], view: ClusterView) -> _Seen:
     """All topics are searched only where an id does not have its last known name."""
     epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
     if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
         return _Seen(epochs, cached)
-    names = {}
-    for name in view.topic_names():
-        topic = view.topic(name)
-        topic_id = None if topic is None else as_uuid(topic.topic_id)
-        if topic_id is not None:
-            names[topic_id] = name
-    return _Seen(epochs, names)
+    topics = (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
+    return _Seen(epochs, {topic.topic_id: topic.name for topic in topics})
 
 
-def _is(view: ClusterView, name: str | None, topic_id: UUID) -> bool:
+def _is(view: ClusterView, name: str | None, topic_id: str) -> bool:
     topic = None if name is None else view.topic(name)
-    return topic is not None and as_uuid(topic.topic_id) == topic_id
+    return topic is not None and topic.topic_id == topic_id

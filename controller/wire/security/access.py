@@ -17,7 +17,7 @@ from ..calls import CLUSTER_ACTION, OPEN, Access, Api, Call
 from ..codec import fields_of
 from ..mirrored import mirrored
 from ..protocol import Answer, Request
-from ..reading import cluster
+from ..reading import names_of
 from ..slices import sliced
 from .acls import BROKER, CLUSTER, TOPIC
 
@@ -40,14 +40,17 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
     rows = (None if asked is None else getattr(request, asked)) or []
     names = await _names(call, rows)
-    codes = [(row, _code(call, access.operation, row, names)) async for row in sliced(rows)]
-    kept = [row for row, code in codes if not code]
-    if asked is None or len(kept) == len(rows):
+    kept, refused = [], []
+    async for row in sliced(rows):
+        code = _code(call, access.operation, row, names)
+        if code:
+            refused.append((row, code))
+        else:
+            kept.append(row)
+    if asked is None or not refused:
         return await api.handler(call, request)
     inner = fields_of(api.messages.response)[access.answered].fields
-    made = [
-        await mirrored(inner, call.version, row, code, _MESSAGES[code]) async for row, code in sliced(codes) if code
-    ]
+    made = [await mirrored(inner, call.version, row, code, _MESSAGES[code]) async for row, code in sliced(refused)]
     if not kept:
         return {access.answered: made}
     setattr(request, asked, kept)
@@ -70,11 +73,8 @@ def _may(call: Call, operation: str, resource: str) -> bool:
 
 async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:
     """The names of topics that are requested by their ids."""
-    ids = tuple(i for row in rows if (i := getattr(row, "topic_id", None)) and _name(row) is None)
-    if not ids:
-        return {}
-    found = await call.query(cluster, (), ids)
-    return {topic.topic_id: topic.name for topic in found.topics}
+    ids = [i async for row in sliced(rows) if (i := getattr(row, "topic_id", None)) and _name(row) is None]
+    return await names_of(call, ids)
 
 
 def _name(row: Any) -> str | None:
