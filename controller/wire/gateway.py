@@ -288,8 +288,6 @@ class Gateway:
         except asyncio.CancelledError:
             is_cut_off = True  # shut() is hanging up
         finally:
-            if client.session is not None:
-                client.session.way.close()
             if not is_cut_off:
                 await _leave(writer)
 

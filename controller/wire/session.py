@@ -11,7 +11,7 @@ import attrs
 
 from .answers import Answer
 from .errors import LoginOver
-from .peers.forwarding import Route
+from .peers.relay import client_of
 from .security import ANONYMOUS
 from .security.sasl import Login
 from .security.users import GATEWAY
@@ -25,8 +25,8 @@ LOGIN_BYTES: Final = 4096
 class Session:
     """One connection. `server` answers its frames, which have at most `frame_bytes`. `broker_id`:
     the broker whose address it called. `known`: its identity by a certificate, or without a login; `login`: its login,
-    and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `way`: where its frames are
-    forwarded to. `address`: of the client (`security.refusals.origin`)."""
+    and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `address`: of the client
+    (`security.refusals.origin`)."""
 
     server: Callable[[Session, bytes], AbstractAsyncContextManager[Answer]]
     frame_bytes: int
@@ -36,7 +36,6 @@ class Session:
     must_log_in: bool = False
     has_gateways: bool = False
     address: str = ""
-    way: Route = attrs.field(factory=Route)
     software: str = ""
     """The client's library, as ApiVersions named it."""
     is_busy: bool = False
@@ -75,6 +74,11 @@ class Session:
         """Who holds what its requests use: a user, or an address where there are no users."""
         principal = self.principal
         return self.address if principal in {None, ANONYMOUS} else f"{principal}"
+
+    def holder_of(self, frame: bytes) -> str:
+        """Who holds what a frame uses that begins like this: the client of another gateway, if that one logged in.
+        Otherwise anybody could name more and more clients, and have the share of each. Raises Garbage."""
+        return (client_of(frame) if self.is_gateway else None) or self.holder
 
     @property
     def request_bytes(self) -> int:
