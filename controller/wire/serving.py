@@ -32,7 +32,7 @@ from .protocol import (
 from .security import ANONYMOUS, tls
 from .security.gateways import users_at
 from .security.refusals import Refusals
-from .security.sasl import Login, LoginFailed
+from .security.sasl import Login, LoginFailed, Turns
 from .security.users import Users
 from .session import Session
 from .slices import CLIENT
@@ -55,6 +55,7 @@ class Service:
         self._users_at = (lambda *_: users) if secret is None else users_at(users, secret)
         self._secret = secret
         self._forwarding = forwarding
+        self._logins = Turns()
         self._refusals = Refusals(work.limits.refusal_ms / 1000)
 
     def session(self, broker_id: int | None, certificate: Any, address: str, called: Address) -> Session:
@@ -62,7 +63,7 @@ class Service:
         the client (`security.refusals.origin`). `called`: the address that it called, as it is published."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         users = self._users_at(called.host, called.port)
-        login = None if users is None else Login(users, self._limits.reauth_ms)
+        login = None if users is None else Login(users, self._limits.reauth_ms, turns=self._logins, address=address)
         has_gateways = self._secret is not None
         how = (known, login, self._must_log_in, has_gateways)
         return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)
