@@ -42,6 +42,8 @@ class Session:
     """Whether a frame is in work, or the last one, after which the connection is closed."""
     used_at: float = 0.0
     """When the last frame was answered, by the monotonic clock."""
+    logged_in: Callable[[], None] = lambda: None
+    """Called when the client has logged in."""
 
     @property
     def principal(self) -> str | None:
@@ -88,7 +90,9 @@ class Session:
     @asynccontextmanager
     async def serve(self, frame: bytes) -> AsyncIterator[Answer]:
         """The answer to a frame without its size; what it holds is given back when the block is left."""
-        self.is_busy = True
+        self.is_busy, before = True, self.principal
         async with self.server(self, frame) as answer:
             yield answer
         self.is_busy, self.used_at = False, time.monotonic()
+        if self.principal != before:
+            self.logged_in()
