@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ import pytest
 from kedge.controller.wire import Limits, Peers, Users, allow_all, serving
 from kedge.controller.wire.calls import Address
 from kedge.controller.wire.peers import links, relay
-from kedge.controller.wire.protocol import BRIEF, read_request, write_request
+from kedge.controller.wire.protocol import BRIEF, Header, read_request, write_request
 from kedge.controller.wire.security import ANONYMOUS
 from kedge.controller.wire.security.sasl import Login
 from kedge.controller.wire.security.users import GATEWAY
@@ -99,21 +99,30 @@ def test_only_a_gateway_names_the_client_that_holds_room() -> None:
     assert gateway.holder_of(frame_of(*METADATA, topics=[])) == login.principal
 
 
-def test_large_frames_are_written_and_read_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At both gateways: on their loops, other clients have their turn meanwhile."""
-    names: list[str] = []
+def test_large_frames_are_passed_on_uncopied_and_read_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the loops of both gateways, other clients have their turn meanwhile."""
+    names, sizes = list[str](), list[int]()
 
-    def noted(call: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(*arguments: Any) -> Any:
-            names.append(threading.current_thread().name)
-            return call(*arguments)
+    def read(*arguments: Any) -> Any:
+        names.append(threading.current_thread().name)
+        return read_request(*arguments)
 
-        return noting
+    def written(*arguments: Any) -> bytes:
+        sizes.append(len(frame := write_request(*arguments)))
+        return frame
 
     with Pair() as pair, RawClient(pair.standby.address) as client:
-        monkeypatch.setattr(relay, "write_request", noted(write_request))
-        monkeypatch.setattr(serving, "read_request", noted(read_request))
+        monkeypatch.setattr(relay, "write_request", written)
+        monkeypatch.setattr(serving, "read_request", read)
         client.send(framed(frame_of(*ALTER, resources=[]) + bytes(LARGE)))
         assert client.answer(*ALTER).responses == []
-    assert len(names) == 2
-    assert all(name.startswith("kedge-frames") for name in names)
+    assert [name.partition("_")[0] for name in names] == ["kedge-frames"]
+    assert max(sizes) < BRIEF
+
+
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 3_000_000])
+def test_parts_of_a_relayed_frame_are_the_bytes_of_the_codec(size: int) -> None:
+    header, fields = Header(relay.RELAY.api_key, 0, 7, "alice"), {"principal": "User:alice", "broker_id": 3}
+    frame = bytes(size)
+    expected = write_request(relay.RELAY, header, {**fields, "frame": frame})
+    assert b"".join(relay.parts(write_request(relay.RELAY, header, fields), frame)) == expected

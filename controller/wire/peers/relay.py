@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol, Self, TypeVar
 
 import attrs
@@ -44,7 +44,7 @@ async def at_once(work: Callable[[], T], *, is_large: bool) -> T:  # noqa: ARG00
 @attrs.frozen
 class Relayed:
     """A client's frame. `broker_id`: the broker whose address it called. `client`: who holds what the frame uses, at
-    both gateways (`Session.holder`). `done`: does work on long frames and answers."""
+    both gateways (`Session.holder`). `done`: does work on long answers."""
 
     frame: bytes = attrs.field(repr=False)
     principal: str
@@ -120,8 +120,8 @@ class Link:
         ends the client's connection: Lost, RefusedThere. It has no time limit: a caller that cancels it must look at
         `is_unsent`."""
         number = NOBODYS if relayed.broker_id is None else relayed.broker_id
-        fields = {"principal": relayed.principal, "broker_id": number, "frame": relayed.frame}
-        answer = await self._call(RELAY, 0, fields, relayed.client, relayed.done)
+        fields = {"principal": relayed.principal, "broker_id": number}
+        answer = await self._call(RELAY, 0, fields, relayed)
         if answer.error_code == ErrorCode.NOT_CONTROLLER:
             raise NotActive
         if answer.error_code:
@@ -142,15 +142,17 @@ class Link:
             raise NotReached("the two gateways do not have the same secret") from error
 
     async def _call(
-        self, messages: Messages, version: int, fields: Mapping[str, Any], client: str = GATEWAY, done: Done = at_once
+        self, messages: Messages, version: int, fields: Mapping[str, Any], relayed: Relayed | None = None
     ) -> Any:
         self._correlation_id += 1
-        header = Header(messages.api_key, version, self._correlation_id, client)
-        is_written, is_large = False, len(fields.get("frame", b"")) > BRIEF
+        header = Header(messages.api_key, version, self._correlation_id, relayed.client if relayed else GATEWAY)
+        is_written = False
         try:
-            await self._write(await done(lambda: write_request(messages, header, fields), is_large=is_large))
+            request = write_request(messages, header, fields)
+            await self._write(parts(request, relayed.frame) if relayed else (request,))
             is_written = True
             answer = await self._frame(_LARGEST.get(messages.api_key, 2**31))
+            done = relayed.done if relayed else at_once
             return await done(lambda: read_answer(messages, header, answer), is_large=len(answer) > BRIEF)
         except (OSError, EOFError, Garbage) as error:
             self.close()
@@ -160,14 +162,15 @@ class Link:
             self.close()  # a late answer must not be taken for that of another request
             raise
 
-    async def _write(self, request: bytes) -> None:
+    async def _write(self, parts: Iterable[bytes]) -> None:
         """In pieces, between which other clients have their turn: the other side may take them as fast as they come."""
-        rest = memoryview(request)
-        for start in range(0, len(rest), _PIECE):
-            if start:
-                await turn()
-            self._writer.write(rest[start : start + _PIECE])
-            await self._writer.drain()
+        for part in parts:
+            rest = memoryview(part)
+            for start in range(0, len(rest), _PIECE):
+                if start:
+                    await turn()
+                self._writer.write(rest[start : start + _PIECE])
+                await self._writer.drain()
 
     async def _frame(self, most: int) -> bytes:
         """The next frame. Raises Garbage where its size cannot be that of an answer."""
@@ -175,3 +178,13 @@ class Link:
         if not 0 <= size <= most:
             raise Garbage(f"an answer of {size} bytes")
         return await self._reader.readexactly(size)
+
+
+def parts(empty: bytes, frame: bytes) -> tuple[bytes, bytes, bytes]:
+    """Relay with this frame, made of one with an empty frame, its last field. The frame is not copied: each copy of
+    100 MiB stops all threads for a while, and the codec makes several."""
+    length, size = b"", len(frame) + 1  # compact: a varint, one more than the length
+    while size > 0x7F:
+        length, size = length + bytes((size & 0x7F | 0x80,)), size >> 7
+    head, tags = empty[SIZE.size : -2] + length + bytes((size,)), empty[-1:]
+    return SIZE.pack(len(head) + len(frame) + len(tags)) + head, frame, tags
