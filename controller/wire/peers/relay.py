@@ -148,8 +148,8 @@ class Link:
         header = Header(messages.api_key, version, self._correlation_id, relayed.client if relayed else GATEWAY)
         is_written = False
         try:
-            request = write_request(messages, header, fields)
-            await self._write(parts(request, relayed.frame) if relayed else (request,))
+            whole = write_request(messages, header, fields)
+            await self._write(parts(whole, relayed.frame) if relayed else (whole,))
             is_written = True
             answer = await self._frame(_LARGEST.get(messages.api_key, 2**31))
             done = relayed.done if relayed else at_once
@@ -162,9 +162,9 @@ class Link:
             self.close()  # a late answer must not be taken for that of another request
             raise
 
-    async def _write(self, parts: Iterable[bytes]) -> None:
+    async def _write(self, request: Iterable[bytes]) -> None:
         """In pieces, between which other clients have their turn: the other side may take them as fast as they come."""
-        for part in parts:
+        for part in request:
             rest = memoryview(part)
             for start in range(0, len(rest), _PIECE):
                 if start:
@@ -180,11 +180,12 @@ class Link:
         return await self._reader.readexactly(size)
 
 
-def parts(empty: bytes, frame: bytes) -> tuple[bytes, bytes, bytes]:
-    """Relay with this frame, made of one with an empty frame, its last field. The frame is not copied: each copy of
+def parts(empty: bytes, frame: bytes) -> tuple[bytes, ...]:
+    """Relay with this frame, made of one with an empty frame, its last field. A large frame is not copied: each copy of
     100 MiB stops all threads for a while, and the codec makes several."""
     length, size = b"", len(frame) + 1  # compact: a varint, one more than the length
     while size > 0x7F:
         length, size = length + bytes((size & 0x7F | 0x80,)), size >> 7
     head, tags = empty[SIZE.size : -2] + length + bytes((size,)), empty[-1:]
-    return SIZE.pack(len(head) + len(frame) + len(tags)) + head, frame, tags
+    found = (SIZE.pack(len(head) + len(frame) + len(tags)) + head, frame, tags)
+    return found if len(frame) > BRIEF else (b"".join(found),)
