@@ -26,7 +26,7 @@ IDLE_S: Final = 5.0
 
 @attrs.define(eq=False)
 class Route:
-    """A connection to the gateway of `controller_id`, where there is one. `idle`: closes it, while nobody uses it."""
+    """A connection to the gateway of `controller_id`, where there is one. `idle`: closes it unless it is used."""
 
     controller_id: int | None = None
     link: Link | None = None
