@@ -64,9 +64,7 @@ async def _exchange(  # noqa: PLR0917 - as `run`
     """One frame and its answer, not held by anything afterwards: the connection may then be idle for long."""
     async with AsyncExitStack() as sending:
         async with AsyncExitStack() as held:
-            growing = Growing(room, client.holder)
-            held.callback(growing.let_go)
-            frame = await _frame(incoming, size, limits, growing)
+            frame = await _frame(incoming, size, limits, room, client, held)
             try:
                 async with incoming.watched():
                     answer = await sending.enter_async_context(client.serve(frame))
@@ -128,15 +126,21 @@ async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
     return size
 
 
-async def _frame(incoming: Incoming, size: int, limits: Limits, growing: Growing) -> bytes:
-    """A frame, of which the part that is not brief holds room: each piece is as large as what has come before it."""
+async def _frame(  # noqa: PLR0917 - as `run`
+    incoming: Incoming, size: int, limits: Limits, room: Budget, client: Session, held: AsyncExitStack
+) -> bytes:
+    """A frame, of which the part that is not brief holds room until `held` is left: each piece is as large as what has
+    come before it."""
+    begun_s = time.monotonic()
+    parts, read = [await _exactly(incoming, min(size, BRIEF), limits)], BRIEF
     if size <= BRIEF:
-        return await _exactly(incoming, size, limits)
-    parts, read, time_s = [], 0, float(min(limits.frame_s, limits.idle_s))
+        return parts[0]
+    time_s = min(limits.frame_s, limits.idle_s) - (time.monotonic() - begun_s)
+    growing = Growing(room, client.holder_of(parts[0]))
+    held.callback(growing.let_go)
     while read < size:
-        piece = min(max(read, BRIEF), size - read)
-        if read:
-            await _in_time(growing.hold(piece), limits)
+        piece = min(read, size - read)
+        await _in_time(growing.hold(piece), limits)
         begun_s = time.monotonic()
         parts.append(await _exactly(incoming, piece, limits, time_s))
         time_s -= time.monotonic() - begun_s

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from typing import Any, Final, Self, cast
 
 from ..host import Controller, WrongMode
@@ -240,15 +241,13 @@ class Gateway:
 
     def _connected(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = Client(origin(writer.get_extra_info("peername")))
-        gives_way = self._admission.makes_room(client.address, self._clients.values())
+        gives_way = self._admission.makes_room(client.address)
         if isinstance(gives_way, str):
             self.counts[gives_way] += 1
             writer.transport.abort()
             return
-        if gives_way is not None and gives_way.task is not None:
-            self.counts["displaced"] += 1
-            gives_way.is_leaving = True
-            gives_way.task.cancel()
+        self._displace(gives_way, "displaced")
+        self._admission.came(client)
         if self._tls is not None:
             # The client begins with TLS, which must not be read as a frame.
             cast("asyncio.Transport", writer.transport).pause_reading()
@@ -256,6 +255,15 @@ class Gateway:
         self._clients[task] = client
         task.add_done_callback(lambda _: self._admission.left(self._clients.pop(task)))
         task.add_done_callback(lambda _: writer.transport.abort())  # also if the task never began
+
+    def _logged_in(self, client: Client) -> None:
+        gives_way = self._admission.logged_in(client)
+        self._displace(gives_way, "too_many_from_one" if gives_way is client else "displaced")
+
+    def _displace(self, client: Client | None, kind: str) -> None:
+        if client is not None and client.task is not None:
+            self.counts[kind] += 1
+            client.task.cancel()
 
     def _called(self, broker_id: int | None, socket_name: Any) -> Address:
         """The address that a client called, as gateways publish it."""
@@ -272,6 +280,9 @@ class Gateway:
             self.counts["connections"] += 1
             called = self._called(broker_id, writer.get_extra_info("sockname"))
             client.session = self._service.session(broker_id, writer.get_extra_info("peercert"), client.address, called)
+            client.session.logged_in = partial(self._logged_in, client)
+            if client.session.is_known:
+                self._logged_in(client)
             await connection.run(reader, writer, self._limits, self._room, client.session)
         except Refused as refused:
             self.counts[refused.kind] += 1
@@ -288,8 +299,6 @@ class Gateway:
         except asyncio.CancelledError:
             is_cut_off = True  # shut() is hanging up
         finally:
-            if client.session is not None:
-                client.session.way.close()
             if not is_cut_off:
                 await _leave(writer)
 

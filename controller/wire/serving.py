@@ -15,11 +15,12 @@ from .bounds import elements
 from .calls import Address, Api
 from .errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
 from .peers.forwarding import Forwarding
-from .peers.relay import NOBODYS, RELAY
+from .peers.relay import NOBODYS, RELAY, Relayed
 from .protocol import (
     API_VERSIONS,
     BRIEF,
     SIZE,
+    Frame,
     Header,
     read_answer,
     read_header,
@@ -31,9 +32,10 @@ from .protocol import (
 from .security import ANONYMOUS, tls
 from .security.gateways import users_at
 from .security.refusals import Refusals
-from .security.sasl import Login, LoginFailed
+from .security.sasl import Login, LoginFailed, Turns
 from .security.users import Users
 from .session import Session
+from .slices import CLIENT
 from .working import Work
 
 RELAY_BYTES: Final = 4096  # the additional bytes of a forwarded frame
@@ -53,6 +55,7 @@ class Service:
         self._users_at = (lambda *_: users) if secret is None else users_at(users, secret)
         self._secret = secret
         self._forwarding = forwarding
+        self._logins = Turns()
         self._refusals = Refusals(work.limits.refusal_ms / 1000)
 
     def session(self, broker_id: int | None, certificate: Any, address: str, called: Address) -> Session:
@@ -60,7 +63,7 @@ class Service:
         the client (`security.refusals.origin`). `called`: the address that it called, as it is published."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         users = self._users_at(called.host, called.port)
-        login = None if users is None else Login(users, self._limits.reauth_ms)
+        login = None if users is None else Login(users, self._limits.reauth_ms, turns=self._logins, address=address)
         has_gateways = self._secret is not None
         how = (known, login, self._must_log_in, has_gateways)
         return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)
@@ -119,8 +122,10 @@ class Service:
         if len(frame) > self._limits.request_bytes - RELAY_BYTES:
             raise TooLarge(f"a frame of {len(frame)} bytes cannot be forwarded")
         self._counts["forwarded"] += 1
-        principal = session.principal or ANONYMOUS
-        answer = await forwards.forward(session.way, frame, principal, session.broker_id, reads=api.reads)
+        CLIENT.set(session.holder)
+        done = partial(self._work.done, client=session.holder)
+        relayed = Relayed(frame, session.principal or ANONYMOUS, session.broker_id, session.holder, done)
+        answer = await forwards.forward(forwards.links, relayed, reads=api.reads)
         room = self._work.room()
         try:
             await room.take(0 if answer is None else len(answer))
@@ -154,17 +159,19 @@ class Service:
     async def _relayed(self, header: Header, session: Session, frame: bytes) -> Answer:
         """A frame that another gateway forwarded. It is never forwarded again: a standby answers that it is none."""
         self._counts["relayed"] += 1
-        elements(RELAY.request, header.version, frame, 0)
-        request = read_request(RELAY, header, frame)
+        holder = session.holder_of(frame)
+        CLIENT.set(holder)
+        done = partial(self._work.done, client=holder)
+        request, inner = await done(lambda: _opened(header, frame), is_large=len(frame) > BRIEF)
         # Without a secret the identity cannot be verified, and no login is required.
         known = session.known if self._secret is None else request.principal
         broker_id = None if request.broker_id == NOBODYS else request.broker_id
-        client = Session(self.serve, self._limits.request_bytes, broker_id, known)
+        # What a client without an identity uses is held by its address.
+        client = Session(self.serve, self._limits.request_bytes, broker_id, known, address=holder)
         answer = Answer(None)
         code: int = ErrorCode.NONE if self._controller.is_active else ErrorCode.NOT_CONTROLLER
         if code == ErrorCode.NONE:
             try:
-                inner = bytes(request.frame)
                 answer = await self._one(read_header(inner), client, inner)
             except Refused as refused:
                 self._counts[refused.kind] += 1
@@ -172,8 +179,24 @@ class Service:
             except ApiError as error:  # of a part, possibly after another part was done: the client has to repeat it
                 log.info("a forwarded request was not answered: %r", error)
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
-        relayed = {"error_code": code, "answer": whole(answer.frame)}
-        return Answer(write_answer(RELAY, 0, header.correlation_id, relayed), answer)
+        last = answer.frame[-1] if isinstance(answer.frame, tuple) else answer.frame or b""
+        try:
+            frame = await done(lambda: _closed(header, code, answer.frame), is_large=len(last) > BRIEF)
+            return Answer(frame, answer)
+        except BaseException:
+            answer.let_go()
+            raise
+
+
+def _opened(header: Header, frame: bytes) -> tuple[Any, bytes]:
+    """The message of another gateway, and the client's frame in it. Raises Garbage."""
+    elements(RELAY.request, header.version, frame, 0)
+    request = read_request(RELAY, header, frame)
+    return request, bytes(request.frame)
+
+
+def _closed(header: Header, code: int, answer: Frame | None) -> bytes:
+    return write_answer(RELAY, 0, header.correlation_id, {"error_code": code, "answer": whole(answer)})
 
 
 async def _raw(login: Login, token: bytes) -> bytes:

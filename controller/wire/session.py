@@ -11,7 +11,7 @@ import attrs
 
 from .answers import Answer
 from .errors import LoginOver
-from .peers.forwarding import Route
+from .peers.relay import client_of
 from .security import ANONYMOUS
 from .security.sasl import Login
 from .security.users import GATEWAY
@@ -25,8 +25,8 @@ LOGIN_BYTES: Final = 4096
 class Session:
     """One connection. `server` answers its frames, which have at most `frame_bytes`. `broker_id`:
     the broker whose address it called. `known`: its identity by a certificate, or without a login; `login`: its login,
-    and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `way`: where its frames are
-    forwarded to. `address`: of the client (`security.refusals.origin`)."""
+    and `must_log_in` whether that is required; `has_gateways`: other gateways log in, too. `address`: of the client
+    (`security.refusals.origin`)."""
 
     server: Callable[[Session, bytes], AbstractAsyncContextManager[Answer]]
     frame_bytes: int
@@ -36,13 +36,14 @@ class Session:
     must_log_in: bool = False
     has_gateways: bool = False
     address: str = ""
-    way: Route = attrs.field(factory=Route)
     software: str = ""
     """The client's library, as ApiVersions named it."""
     is_busy: bool = False
     """Whether a frame is in work, or the last one, after which the connection is closed."""
     used_at: float = 0.0
     """When the last frame was answered, by the monotonic clock."""
+    logged_in: Callable[[], None] = lambda: None
+    """Called when the client has logged in."""
 
     @property
     def principal(self) -> str | None:
@@ -76,6 +77,11 @@ class Session:
         principal = self.principal
         return self.address if principal in {None, ANONYMOUS} else f"{principal}"
 
+    def holder_of(self, frame: bytes) -> str:
+        """Who holds what a frame uses that begins like this: the client of another gateway, if that one logged in.
+        Otherwise anybody could name more and more clients, and have the share of each. Raises Garbage."""
+        return (client_of(frame) if self.is_gateway else None) or self.holder
+
     @property
     def request_bytes(self) -> int:
         """The size limit of its next frame."""
@@ -84,7 +90,9 @@ class Session:
     @asynccontextmanager
     async def serve(self, frame: bytes) -> AsyncIterator[Answer]:
         """The answer to a frame without its size; what it holds is given back when the block is left."""
-        self.is_busy = True
+        self.is_busy, before = True, self.principal
         async with self.server(self, frame) as answer:
             yield answer
         self.is_busy, self.used_at = False, time.monotonic()
+        if self.principal != before:
+            self.logged_in()

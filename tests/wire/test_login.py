@@ -7,7 +7,8 @@ import json
 import os
 import struct
 from collections.abc import Iterator
-from contextlib import nullcontext
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -18,10 +19,10 @@ from kafka.net.sasl.scram import ScramClient
 
 from kedge.controller.wire import Limits, Users, allow_all
 from kedge.controller.wire.apis import APIS
-from kedge.controller.wire.security import files
+from kedge.controller.wire.security import files, sasl
 from kedge.controller.wire.security.client import Credentials
 from kedge.controller.wire.security.files import BrokenFile
-from kedge.controller.wire.security.sasl import Login, LoginFailed
+from kedge.controller.wire.security.sasl import PLAIN, Login, LoginFailed, Turns
 from kedge.controller.wire.security.users import Credential, salted
 from tests.kit.private import write_private
 from tests.kit.waiting import until
@@ -158,6 +159,30 @@ def test_long_names_and_passwords_are_refused_before_they_are_looked_at(
     refused = pytest.raises(LoginFailed, match="Authentication failed")
     with nullcontext() if is_taken or (password == LONG and not is_plain) else refused:
         asyncio.run(login.step(token.encode()))
+
+
+def test_guesses_from_one_address_delay_no_login_from_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are hashed in their order. One that is given up does not let two of its address be hashed at a time."""
+    monkeypatch.setattr(sasl, "_HASHING", ThreadPoolExecutor(1))
+    users, turns, ended = Users({"alice": "wonder"}), Turns(), list[str]()
+
+    async def step(address: str, password: str) -> None:
+        login = Login(users, turns=turns, address=address)
+        login.handshake(PLAIN, 1)
+        with suppress(LoginFailed):
+            await login.step(f"\0alice\0{password}".encode())
+        ended.append(password)
+
+    async def flood() -> None:
+        guesses = [asyncio.create_task(step("10.0.0.66", f"wrong {number}")) for number in range(20)]
+        await asyncio.sleep(0)  # they wait for their turn
+        guesses[0].cancel()
+        await step("10.0.0.1", "wonder")
+        await asyncio.gather(*guesses, return_exceptions=True)
+
+    asyncio.run(flood())
+    assert "wonder" in ended[:3]
+    assert [each for each in ended if each != "wonder"] == [f"wrong {number}" for number in range(1, 20)]
 
 
 NO_NAMES = {

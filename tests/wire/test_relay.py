@@ -27,7 +27,7 @@ NO_ANSWERS = {
     "no answer": b"\0\0\0\x01\0",
     "less than nothing": b"\xff\xff\xff\xff",
 }
-_LISTENS, _BREAKS = "127.0.0.2", "127.0.0.3"
+LISTENS, BREAKS = "127.0.0.2", "127.0.0.3"
 """Where the gateways listen, and where others find them."""
 ANOTHER_PROTOCOL = b"HTTP/1.1 400 Bad Request\r\n\r\n"
 
@@ -37,7 +37,7 @@ class Breaking(Listening):
     the first answer, and are ended."""
 
     def __init__(self, behind: Any, times: int, instead: bytes) -> None:
-        super().__init__(_BREAKS, behind.port)
+        super().__init__(BREAKS, behind.port)
         self._behind, self._left, self._instead = behind, times, instead
 
     def handle(self, connection: socket.socket) -> None:
@@ -59,9 +59,9 @@ class Breaking(Listening):
 def broken(times: int, instead: bytes = b"", **options: Any) -> Iterator[tuple[Pair, Breaking, RawClient]]:
     """A client of the stand-by's gateway, which finds the active one's behind what breaks: at the published address."""
     with (
-        Pair(host=_LISTENS, advertised=_BREAKS, **options) as pair,
-        Breaking(Address(_LISTENS, pair.active.address.port), times, instead) as breaking,
-        RawClient(Address(_LISTENS, pair.standby.address.port)) as client,
+        Pair(host=LISTENS, advertised=BREAKS, **options) as pair,
+        Breaking(Address(LISTENS, pair.active.address.port), times, instead) as breaking,
+        RawClient(Address(LISTENS, pair.standby.address.port)) as client,
     ):
         yield pair, breaking, client
 

@@ -3,6 +3,7 @@
     directory   the addresses of gateways: each in a key that lives as long as its session
     leading     whether another controller still leads, for all that wait for its answer
     relay       a client's frame, with the client and the called address, from one gateway to another
+    links       connections to the active controller's gateway, which clients use in turn
     forwarding  a client's frames to the active controller's gateway
     asking      requests of this process' brokers to the active controller
 

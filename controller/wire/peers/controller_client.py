@@ -1,7 +1,8 @@
 """Requests of this process' brokers to an active controller in another process: AlterPartition and ReportLogs, through
 the gateway beside them, which forwards them as it does for clients.
 
-* The requests of a broker are sent one after the other, those of each kind on a connection of their own.
+* The requests of a broker are sent one after the other, those of each kind for themselves, on other connections than
+  those of clients.
 * What is not answered ends with an error: the caller repeats it. The error is NotController where this process has the
   active controller by now.
 * Log reports contain what changed since the last one, and everything after `FULL_S`: that makes up for lost reports,
@@ -30,7 +31,9 @@ from ..messages import messages_of
 from ..protocol import SIZE, Header, Messages, read_answer, write_request
 from ..remote.reporting import REPORTED, as_fields
 from ..security.users import GATEWAY
-from .forwarding import Forwarding, Route
+from .forwarding import Forwarding
+from .links import Links
+from .relay import Relayed
 
 FULL_S: Final = 5.0
 LOGS_MAX: Final = 2000  # of one ReportLogs
@@ -40,14 +43,6 @@ _PRINCIPAL: Final = f"User:{GATEWAY}"
 _ERRORS: Final = {kind.code: kind for kind in ApiError.__subclasses__()}
 T = TypeVar("T")
 log = logging.getLogger(__name__)
-
-
-@attrs.define(eq=False)
-class _Line:
-    """Of one broker and one kind of request: its connection, and the turn on it."""
-
-    way: Route = attrs.field(factory=Route)
-    turn: asyncio.Lock = attrs.field(factory=asyncio.Lock)
 
 
 @attrs.define(eq=False)
@@ -65,7 +60,8 @@ class ControllerClient:
     def __init__(self, forwarding: Forwarding) -> None:
         self._forwarding = forwarding
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._lines: dict[tuple[int, int], _Line] = {}  # by API key and broker
+        self._links = Links()
+        self._turns: dict[tuple[int, int], asyncio.Lock] = {}  # by API key and broker
         self._reports: dict[int, _Reported] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
         self._numbers = count(1)
@@ -80,8 +76,7 @@ class ControllerClient:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for line in self._lines.values():
-            line.way.close()
+        self._links.close()
 
     # --- from any thread
 
@@ -111,7 +106,7 @@ class ControllerClient:
 
     def ask(self, api_key: int, version: int, fields: dict[str, Any]) -> Future[Any]:
         """The answer of the active controller's gateway to any request of a client."""
-        return self._soon(self._once(APIS[api_key].messages, version, fields))
+        return self._soon(self._answer(APIS[api_key].messages, version, fields))
 
     def _soon(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """What becomes of `work` on the loop; NotController where there is none any more."""
@@ -140,28 +135,21 @@ class ControllerClient:
         finally:
             self._tasks.discard(task)
 
-    async def _once(self, api: Messages, version: int, fields: dict[str, Any]) -> Any:
-        way = Route()
-        try:
-            return await self._answer(way, api, version, fields)
-        finally:
-            way.close()
+    def _turn(self, broker_id: int, api: Messages) -> asyncio.Lock:
+        return self._turns.setdefault((api.api_key, broker_id), asyncio.Lock())
 
-    def _line(self, broker_id: int, api: Messages) -> _Line:
-        return self._lines.setdefault((api.api_key, broker_id), _Line())
-
-    async def _answer(self, way: Route, api: Messages, version: int, fields: dict[str, Any]) -> Any:
+    async def _answer(self, api: Messages, version: int, fields: dict[str, Any]) -> Any:
         header = Header(api.api_key, version, next(self._numbers) % 2**31, GATEWAY)
         frame = write_request(api, header, fields)[SIZE.size :]
-        answer = await self._forwarding.forward(way, frame, _PRINCIPAL, None)
+        relayed = Relayed(frame, _PRINCIPAL, client=f"{GATEWAY} {api.name}")  # no kind of request waits for another
+        answer = await self._forwarding.forward(self._links, relayed)
         if answer is None:
             raise _no_leader()
         return read_answer(api, header, answer[SIZE.size :])
 
     async def _alter(self, broker_id: int, fields: dict[str, Any]) -> AcceptedIsr:
-        line = self._line(broker_id, _ALTER)
-        async with line.turn:
-            answer = await self._answer(line.way, _ALTER, _BY_NAME, fields)
+        async with self._turn(broker_id, _ALTER):
+            answer = await self._answer(_ALTER, _BY_NAME, fields)
         rows = [row for topic in answer.topics for row in topic.partitions]
         if code := answer.error_code or (rows[0].error_code if rows else ErrorCode.UNKNOWN_SERVER_ERROR):
             kind = _ERRORS.get(ErrorCode(code), ApiError) if code in set(ErrorCode) else ApiError
@@ -170,18 +158,18 @@ class ControllerClient:
 
     async def _report(self, reports: list[LogReport]) -> None:
         now, broker_id = asyncio.get_running_loop().time(), reports[0].broker_id
-        line, known = self._line(broker_id, REPORTED), self._reports.setdefault(broker_id, _Reported())
-        if line.turn.locked():  # the next report has all of this
+        turn, known = self._turn(broker_id, REPORTED), self._reports.setdefault(broker_id, _Reported())
+        if turn.locked():  # the next report has all of this
             return
         if now >= known.until:
             known.sent, known.until = {}, now + FULL_S
         due = [each for each in reports if known.sent.get((each.topic, each.partition)) != each]
         known.sent = {(each.topic, each.partition): each for each in reports}
         try:
-            async with line.turn:
+            async with turn:
                 for at in range(0, len(due), LOGS_MAX):
                     part = as_fields(broker_id, due[at : at + LOGS_MAX])
-                    await self._answer(line.way, REPORTED, 0, part)
+                    await self._answer(REPORTED, 0, part)
         except (ApiError, Refused) as error:
             log.debug("the state of the logs will be reported later: %r", error)
 

@@ -8,37 +8,22 @@ import ssl
 from collections.abc import Awaitable, Collection, Mapping
 from typing import Final
 
-import attrs
-
 from ....stores.base import StoreError
 from ...host import Controller
 from ...model.errors import NotController
 from ...model.values import Endpoint
 from ..calls import Address
-from ..errors import Refused
 from . import Peers
 from .directory import AlreadyRunning, Directory
 from .leading import Leading
-from .relay import Broken, Link, Lost, NotActive, NotReached
+from .links import Links, Route
+from .relay import Broken, Link, Lost, NotActive, NotReached, Relayed
 
 LOOKING_S: Final = 15.0
 """How long an active controller is looked for: a failover takes a session's time."""
 _PAUSE_S: Final = 0.05
 _KEEPING_S: Final = 1.0
 log = logging.getLogger(__name__)
-
-
-@attrs.define
-class Route:
-    """Of one client: its connection to the gateway of `controller_id`, where there is one."""
-
-    controller_id: int | None = None
-    link: Link | None = None
-
-    def close(self) -> None:
-        if self.link is not None:
-            self.link.close()
-        self.link = self.controller_id = None
 
 
 class Forwarding:
@@ -51,6 +36,8 @@ class Forwarding:
         self._leading = Leading(controller)
         self.brokers: Mapping[int, Address] = {}
         """Of this process, where other controllers reach them."""
+        self.links = Links()
+        """For the frames of clients."""
         self._own: Address | None = None
         self._tasks: tuple[asyncio.Task[None], ...] = ()
         if tls is not None and peers.tls is None:
@@ -81,6 +68,7 @@ class Forwarding:
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
+        self.links.close()
         if self._tasks and self._peers.is_found:
             try:
                 await asyncio.to_thread(self._directory.withdraw)
@@ -109,9 +97,7 @@ class Forwarding:
         """The listeners that brokers registered, as far as is known."""
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
-    async def forward(
-        self, way: Route, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
-    ) -> bytes | None:
+    async def forward(self, links: Links, relayed: Relayed, *, reads: bool = False) -> bytes | None:
         """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice. Raises
         NotController where that is this one by now, or none was found in time or without the store: then nothing was
         done. Raises Refused where the client's connection must be closed."""
@@ -120,12 +106,15 @@ class Forwarding:
         end = now() + LOOKING_S
         was_broken = False
         while not self._controller.is_active:
+            asked: int | None = None
+            waits_from = now()
             try:
-                link = await self._link(way, min(end, over))
-                return await self._in_time(way.controller_id, link, link.ask(frame, principal, broker_id), over)
+                async with links.lent(relayed.client, over) as way:
+                    end += now() - waits_from  # for other clients, not for a leader
+                    link = await self._link(way, min(end, over))
+                    asked = way.controller_id
+                    return await self._in_time(asked, link, link.ask(relayed), over)
             except (NotReached, NotActive, Lost) as error:
-                asked = way.controller_id
-                way.close()
                 is_still = asked is None or self._leading.is_still(asked)
                 is_again = reads and (not is_still or (isinstance(error, Broken) and not was_broken))
                 if isinstance(error, Lost) and not is_again:
@@ -133,9 +122,6 @@ class Forwarding:
                 was_broken = was_broken or isinstance(error, Broken)
                 if not is_still:  # another failover, with its own time limit
                     end = now() + LOOKING_S
-            except Refused:
-                way.close()
-                raise
             if now() > min(end, over) or self._controller.is_cut_off:
                 break
             await asyncio.sleep(_PAUSE_S)

@@ -17,10 +17,12 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final
 
 from scramp import ScramMechanism
 
+from ..answers import Budget
 from .users import PART_BYTES_MAX, SCRAM, Users
 
 PLAIN: Final = "PLAIN"
@@ -28,7 +30,8 @@ MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
-_HASHING: Final = ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2), "kedge-logins")
+_THREADS: Final = max(1, (os.cpu_count() or 1) // 2)
+_HASHING: Final = ThreadPoolExecutor(_THREADS, "kedge-logins")
 """Of logins alone, which so wait for no other work, and leave processors to those who have logged in."""
 _KIND: Final = "User:"
 
@@ -42,12 +45,40 @@ class LoginFailed(Exception):
         self.message = message
 
 
-class Login:
-    """Of one connection. `lifetime_ms`: how long it is valid; 0: as long as the connection."""
+class Turns:
+    """Of the logins of one loop that are hashed: an address has one thread at a time, so that a flood of guesses from
+    one address delays no login from another by more than one of them."""
 
-    def __init__(self, users: Users, lifetime_ms: int = 0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
+        self._threads = Budget(_THREADS, 1)
+
+    async def hashed(self, address: str, work: Callable[[], bool]) -> bool:
+        """The result of `work`, from a thread."""
+        async with self._threads.share(1, address):
+            working = asyncio.get_running_loop().run_in_executor(_HASHING, work)
+            try:
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])  # it cannot be stopped, so the next one from there waits for it
+                raise
+
+
+class Login:
+    """Of one connection. `lifetime_ms`: how long it is valid; 0: as long as the connection. `turns`: of all logins
+    on the loop; `address`: of the client, which has one of them at a time."""
+
+    def __init__(
+        self,
+        users: Users,
+        lifetime_ms: int = 0,
+        clock: Callable[[], float] = time.monotonic,
+        turns: Turns | None = None,
+        address: str = "",
+    ) -> None:
         self._users = users
         self._clock = clock
+        self._turns = turns or Turns()
+        self._address = address
         self._ends_s = math.inf
         self.is_running = False
         """Whether a mechanism was chosen, and its tokens are not complete."""
@@ -98,8 +129,7 @@ class Login:
             raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
         if acts_as not in {"", self.name}:
             raise LoginFailed(FAILED, "Authentication failed: Client requested an authorization id that is another's")
-        hashed = asyncio.get_running_loop().run_in_executor(_HASHING, self._users.is_password, self.name, password)
-        if not await hashed:
+        if not await self._turns.hashed(self._address, partial(self._users.is_password, self.name, password)):
             raise LoginFailed(FAILED, "Authentication failed: Invalid username or password")
         return self._done()
 
