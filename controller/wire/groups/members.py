@@ -13,7 +13,7 @@ from ...groups.replies import Answered, GroupError, Joined, Left, Synced
 from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
 from ..calls import Api, Call
 from ..protocol import Answer, Request
-from .hosts import NO_RIGHTS, Groups, apis, ask, may
+from .hosts import NO_RIGHTS, Groups, apis, ask, identity, may
 
 _MEMBER_ID_REQUIRED_SINCE: Final = 4
 _NULL_PROTOCOL_SINCE: Final = 7
@@ -90,6 +90,7 @@ def _join(call: Call, request: Request) -> Join:
         f"/{call.address}",
         requires_member_id=call.version >= _MEMBER_ID_REQUIRED_SINCE,
         skips_assignment=call.version >= _SKIPS_ASSIGNMENT_SINCE,
+        principal=identity(call),
     )
 
 

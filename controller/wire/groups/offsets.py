@@ -15,7 +15,7 @@ from ...model.values import TopicPartition
 from ..apis.answering import by_topic
 from ..calls import Api, Call
 from ..protocol import Answer, Request
-from .hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
+from .hosts import NO_RIGHTS, Groups, apis, ask, identity, may, may_topic
 
 _GROUPS_SINCE: Final = 8
 _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
@@ -45,7 +45,8 @@ class _Offsets:
             return {}
         instance_id = getattr(request, "group_instance_id", None)
         who = (request.generation_id_or_member_epoch, request.member_id, instance_id)
-        found = await ask(self.groups, call, Commit(request.group_id, offsets, *who), OffsetErrors)
+        asked = Commit(request.group_id, offsets, *who, principal=identity(call))
+        found = await ask(self.groups, call, asked, OffsetErrors)
         return dict(found.errors) if isinstance(found, OffsetErrors) else dict.fromkeys(offsets, found)
 
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
