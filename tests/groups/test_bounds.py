@@ -127,10 +127,9 @@ def test_groups_of_one_principal_get_a_part_of_the_room() -> None:
 def test_commits_count_while_they_are_written(error: GroupError) -> None:
     driven = Driven(held_bytes_max=MIB)
     driven.holds = True
-    for number in range(40):
-        asked = Commit(f"g{number}", {TopicPartition("orders", each): Committed(1) for each in range(100)})
-        answer = driven.ask(asked)
-    assert set(answer.errors.values()) == {GroupError.COORDINATOR_NOT_AVAILABLE}
+    offsets = {TopicPartition("orders", number): Committed(1) for number in range(100)}
+    *_, last = [driven.ask(Commit(f"g{number}", offsets)) for number in range(40)]
+    assert set(last.errors.values()) == {GroupError.COORDINATOR_NOT_AVAILABLE}
     before = driven.coordinator.held.bytes
     driven.settle(error)
     assert driven.coordinator.held.bytes == (0 if error else before)
@@ -165,7 +164,7 @@ def test_a_loaded_group_counts_for_no_principal() -> None:
     ids=["one group", "one principal", "all groups"],
 )
 def test_room_is_used_up_to_its_last_byte(made: list[tuple[str, str]], part: float) -> None:
-    def commits(**settings: int) -> tuple[list[GroupError], int]:
+    def commits(**settings: Any) -> tuple[list[GroupError], int]:
         driven = Driven(**settings)
         errors = [commit(driven, *who, first=100 * number) for number, who in enumerate(made)]
         return errors, driven.coordinator.held.bytes
@@ -233,7 +232,7 @@ def test_assignment_to_a_member_is_bounded_in_size() -> None:
 
 def test_a_member_may_bring_as_much_as_its_bounds_say() -> None:
     protocols = [("range", b"x" * 500), ("sticky", b"x" * 500)]
-    bounds = {"protocols_max": len(protocols), "member_bytes_max": held.by_protocols(protocols)}
+    bounds: dict[str, Any] = {"protocols_max": len(protocols), "member_bytes_max": held.by_protocols(protocols)}
     driven = Driven(initial_rebalance_delay_ms=100, **bounds)
     driven.join("a", protocols=protocols)
     driven.wait(100)
