@@ -134,7 +134,7 @@ def test_a_batch_that_no_consumer_could_read_is_refused(client: RawClient, paylo
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_of_the_smallest_records_is_taken(codec: int) -> None:
-    assert isinstance(check(packed(records(*[None] * 150, step_ms=0), codec)), Batch)
+    assert isinstance(check(packed(records(*[None] * 50, step_ms=0), codec)), Batch)
 
 
 def test_the_size_of_a_batch_is_checked_before_all_else(client: RawClient) -> None:

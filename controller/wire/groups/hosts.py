@@ -52,7 +52,7 @@ async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) ->
 
 
 def identity(call: Call) -> str:
-    """The principal for whose groups a share of the memory is counted. Anonymous clients are not told apart, so their
+    """The principal that groups which the client creates count for. All anonymous clients are one principal, so their
     groups count for none."""
     return "" if call.principal == ANONYMOUS else call.principal
 
