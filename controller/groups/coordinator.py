@@ -194,7 +194,8 @@ class Coordinator:
     def _handle(self, turn: Turn, asked: GroupRequest, ticket: Ticket) -> None:
         group = self.groups.get(asked.group)
         if group is None and _creates(asked):
-            group = self.groups[asked.group] = Group(asked.group, state_ms=turn.now_ms)
+            group = Group(asked.group, state_ms=turn.now_ms, principal=_principal(asked))
+            self.groups[asked.group] = group
         if isinstance(asked, FetchOffsets):
             turn.reply(ticket, offsets.fetched(group, asked))
         elif isinstance(asked, Describe):
@@ -222,12 +223,15 @@ class Coordinator:
         return GroupError.REBALANCE_IN_PROGRESS if isinstance(asked, Sync) else GroupError.COORDINATOR_LOAD_IN_PROGRESS
 
     def _has_room(self, asked: GroupRequest) -> bool:
-        """Whether all groups may hold as much more as the request adds, and its group its share of that."""
+        """Whether all groups may hold as much more as the request adds, and its group and the groups of its principal
+        their share of that."""
         group = self.groups.get(asked.group)
         grown = growing.growth(group, asked)
         most = self.settings.held_bytes_max
         of_group = 0 if group is None else group.counted_bytes
-        return not grown or (self.held.bytes + grown <= most and of_group + grown <= most * GROUP_SHARE)
+        principal = _principal(asked) if group is None else group.principal
+        share = max(of_group, self.held.by_principal[principal]) + grown
+        return not grown or (self.held.bytes + grown <= most and share <= most * GROUP_SHARE)
 
     def _settle(self, group: Group) -> None:
         """Remove a blank group; count what any other holds, and schedule its next tick."""
@@ -240,7 +244,7 @@ class Coordinator:
             self._schedule(group)
 
     def _count(self, group: Group, held_bytes: int) -> None:
-        self.held.bytes += held_bytes - group.counted_bytes
+        self.held.add(group.principal, held_bytes - group.counted_bytes)
         group.counted_bytes = held_bytes
 
     def _schedule(self, group: Group) -> None:
@@ -285,6 +289,10 @@ def _creates(asked: GroupRequest) -> bool:
     if isinstance(asked, Join):
         return not asked.member_id
     return isinstance(asked, Commit) and asked.generation < 0
+
+
+def _principal(asked: GroupRequest) -> str:
+    return asked.principal if isinstance(asked, Join | Commit) else ""
 
 
 def _unknown(asked: GroupRequest) -> GroupError:

@@ -85,11 +85,12 @@ class CommittedAt:
 
 @attrs.define(eq=False)
 class Group:
-    """`writing`: how many commits of a partition are under way. `pending`: ids that were given out, and until when they
-    may be used. `unsynced`: members that have not asked for their assignment yet, with `sync_deadline_ms` for them.
-    `join_deadline_ms`: when a rebalance goes on without those that did not join again; `initial_left_ms` None: it is
-    not the first one, else how far it may still be put off. `scheduled_ms`: when it is looked at next. `offset_bytes`:
-    the memory of its offsets; `counted_bytes`: the part of the coordinators' memory that counts as its own."""
+    """`writing`: how many commits of a partition are under way; `writing_bytes`: how much memory they add at most.
+    `pending`: ids that were given out, and until when they may be used. `unsynced`: members that have not asked for
+    their assignment yet, with `sync_deadline_ms` for them. `join_deadline_ms`: when a rebalance goes on without those
+    that did not join again; `initial_left_ms` None: it is not the first one, else how far it may still be put off.
+    `scheduled_ms`: when it is looked at next. `offset_bytes`: the memory of its offsets; `counted_bytes`: the part of
+    the coordinators' memory that counts as its own. `principal`: whose request created it, empty if unknown."""
 
     group_id: str
     state: State = State.EMPTY
@@ -104,6 +105,7 @@ class Group:
     unsynced: set[str] = attrs.field(factory=set)
     offsets: dict[TopicPartition, CommittedAt] = attrs.field(factory=dict)
     writing: Counter[TopicPartition] = attrs.field(factory=Counter)
+    writing_bytes: int = 0
     topics: frozenset[str] | None = None
     join_deadline_ms: int | None = None
     initial_left_ms: int | None = None
@@ -112,6 +114,7 @@ class Group:
     scheduled_ms: int | None = None
     offset_bytes: int = 0
     counted_bytes: int = 0
+    principal: str = ""
 
     # --- members
 
@@ -185,7 +188,8 @@ class Group:
     @property
     def held_bytes(self) -> int:
         ids = held.by_ids(self.group_id, *self.pending)
-        return held.GROUP + ids + self.offset_bytes + sum(member.held_bytes for member in self.members.values())
+        offsets = self.offset_bytes + self.writing_bytes
+        return held.GROUP + ids + offsets + sum(member.held_bytes for member in self.members.values())
 
     # --- protocols
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from ..model.values import TopicPartition
+from . import growing
 from .group import CONSUMER, CommittedAt, Group, Ticket
 from .records import Committed, OffsetRecord
 from .replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
@@ -20,17 +21,20 @@ from .turn import Turn, Unawaited, fence_generation
 
 @attrs.define(eq=False)
 class _Committing:
-    """Waits until offsets are written. `errors`: those of the partitions that were refused."""
+    """Waits until offsets are written. `errors`: those of the partitions that were refused. `grown`: by how many bytes
+    the group may grow, which count from now on, since many commits may wait at once."""
 
     group: Group
     offsets: dict[TopicPartition, Committed]
     errors: dict[TopicPartition, GroupError]
     ticket: Ticket
+    grown: int
     number: int = 0
 
     def done(self, turn: Turn, error: GroupError) -> None:
         """Make the offsets valid, unless those of a later append are."""
         self.group.wrote(self.offsets)
+        self.group.writing_bytes -= self.grown
         if not error:
             for tp, committed in self.offsets.items():
                 present = self.group.offsets.get(tp)
@@ -59,7 +63,8 @@ def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
         turn.reply(ticket, OffsetErrors(errors))
         return
     group.writing.update(kept.keys())
-    waiting = _Committing(group, kept, errors, ticket)
+    waiting = _Committing(group, kept, errors, ticket, growing.growth(group, asked))
+    group.writing_bytes += waiting.grown
     waiting.number = turn.append([OffsetRecord(group.group_id, tp, found) for tp, found in kept.items()], waiting)
 
 

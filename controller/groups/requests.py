@@ -16,7 +16,7 @@ class Join:
     """A member joins, or joins again. `member_id` empty: it has none yet, and gets one that ends in `fresh_id`.
     `requires_member_id`: it then has to ask again with that id (JoinGroup 4 and later). `skips_assignment`: it knows
     that a leader may be asked not to assign (9 and later). `protocols`: names with the member's metadata, preferred
-    first."""
+    first. `principal`: the client's identity, empty if it has none."""
 
     group: str
     member_id: str
@@ -30,6 +30,7 @@ class Join:
     client_host: str = ""
     requires_member_id: bool = False
     skips_assignment: bool = False
+    principal: str = ""
 
 
 @attrs.frozen
@@ -73,7 +74,7 @@ class Leave:
 @attrs.frozen
 class Commit:
     """Commit offsets. `generation` -1 and no member id: a client without a group protocol. `unknown`: the partitions
-    that do not exist, and are refused."""
+    that do not exist, and are refused. `principal`: as in Join."""
 
     group: str
     offsets: Mapping[TopicPartition, Committed]
@@ -81,6 +82,7 @@ class Commit:
     member_id: str = ""
     instance_id: str | None = None
     unknown: frozenset[TopicPartition] = frozenset()
+    principal: str = ""
 
 
 @attrs.frozen

@@ -23,6 +23,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Final
 
@@ -64,7 +65,7 @@ _MESSAGES: Final = {
     LogError.POLICY_VIOLATION: READ_ONLY_MESSAGE,
     LogError.INVALID_RECORD: "the topic is compacted, and takes no record without a key",
 }
-_BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
+_BATCH_BYTES: Final = ("max.message.bytes", "message.max.bytes", 1_048_588)  # with Kafka's default
 _TURNS_S: Final = 0.005  # for work in slices, after the requests that are done at once
 
 
@@ -191,6 +192,12 @@ class LiveLogs:
         self._ask("", future, lambda: complete(future, self.leaders.result(LogBounds, work, broker_id, tp)))
         return future
 
+    def batch_bytes_max(self, topic: str) -> int:
+        """The largest batch that the topic takes. A setting that is no number is left to the append, which refuses."""
+        with suppress(ValueError):
+            return self._setting(topic, *_BATCH_BYTES)
+        return sys.maxsize
+
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer of this cluster has: from `first_producer_id` up."""
         future: Future[int] = Future()
@@ -285,7 +292,7 @@ class LiveLogs:
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
         if replica.status != ONLINE and not self._has(replica, batch):  # read-only (KIP-694)
             return LogError.POLICY_VIOLATION
-        if len(batch.payload) > self._setting(tp.topic, "max.message.bytes", "message.max.bytes", _BATCH_BYTES_MAX):
+        if len(batch.payload) > self._setting(tp.topic, *_BATCH_BYTES):
             return LogError.MESSAGE_TOO_LARGE
         if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
             return LogError.NOT_ENOUGH_REPLICAS

@@ -11,7 +11,7 @@ from kedge.controller.groups import held
 from kedge.controller.groups.joining import UNUSED_ID_MS
 from kedge.controller.groups.records import Committed
 from kedge.controller.groups.replies import GroupError, Joined, Synced
-from kedge.controller.groups.requests import Commit, Join, Leave, Leaving, Sync
+from kedge.controller.groups.requests import Commit, DeleteGroup, Join, Leave, Leaving, Sync
 from kedge.controller.model.values import TopicPartition
 from tests.groups.driving import REBALANCE_MS, TP, Driven
 
@@ -101,6 +101,81 @@ def test_one_group_gets_a_part_of_the_room() -> None:
     assert join(driven, "other").error is GroupError.MEMBER_ID_REQUIRED
 
 
+def commit(driven: Driven, group: str, principal: str = "", first: int = 0) -> GroupError:
+    """The one error of a commit of a hundred offsets without a generation."""
+    offsets = {TopicPartition("orders", first + number): Committed(1) for number in range(100)}
+    (error,) = set(driven.ask(Commit(group, offsets, principal=principal)).errors.values())
+    assert isinstance(error, GroupError)
+    return error
+
+
+def test_groups_of_one_principal_get_a_part_of_the_room() -> None:
+    """The others commit and join, and so does the principal itself when it has deleted a group."""
+    driven = Driven(held_bytes_max=MIB)
+    errors = [commit(driven, f"mine-{number}", "User:mallory") for number in range(40)]
+    assert (errors[0], errors[-1]) == (GroupError.NONE, GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert driven.coordinator.held.bytes <= MIB * held.GROUP_SHARE
+    assert join(driven, "mine-more", principal="User:mallory").error is GroupError.COORDINATOR_NOT_AVAILABLE
+    assert commit(driven, "mine-0", "User:alice", first=100) is GroupError.COORDINATOR_NOT_AVAILABLE
+    assert commit(driven, "other", "User:alice") is GroupError.NONE
+    assert join(driven, "more", principal="User:alice").error is GroupError.MEMBER_ID_REQUIRED
+    assert driven.ask(DeleteGroup("mine-0")).error is GroupError.NONE
+    assert commit(driven, "mine-more", "User:mallory") is GroupError.NONE
+
+
+@pytest.mark.parametrize("error", [GroupError.NONE, GroupError.REQUEST_TIMED_OUT])
+def test_commits_count_while_they_are_written(error: GroupError) -> None:
+    driven = Driven(held_bytes_max=MIB)
+    driven.holds = True
+    offsets = {TopicPartition("orders", number): Committed(1) for number in range(100)}
+    *_, last = [driven.ask(Commit(f"g{number}", offsets)) for number in range(40)]
+    assert set(last.errors.values()) == {GroupError.COORDINATOR_NOT_AVAILABLE}
+    before = driven.coordinator.held.bytes
+    driven.settle(error)
+    assert driven.coordinator.held.bytes == (0 if error else before)
+
+
+def test_a_group_counts_for_the_principal_that_created_it() -> None:
+    """And not for another one that commits to it."""
+    driven = Driven(held_bytes_max=MIB)
+    assert commit(driven, "mine", "User:mallory") is GroupError.NONE
+    assert commit(driven, "mine", "User:alice", first=100) is GroupError.NONE
+    assert driven.coordinator.held.by_principal == {"User:mallory": driven.coordinator.held.bytes}
+    driven.coordinator.unload(driven.now_ms)
+    assert driven.coordinator.held.by_principal == {}
+
+
+def test_a_loaded_group_counts_for_no_principal() -> None:
+    before = Driven(held_bytes_max=MIB)
+    assert commit(before, "mine", "User:mallory") is GroupError.NONE
+    driven = Driven(before.log, held_bytes_max=MIB)
+    assert commit(driven, "mine", "User:mallory", first=100) is GroupError.NONE
+    assert driven.coordinator.held.bytes > before.coordinator.held.bytes
+    assert driven.coordinator.held.by_principal == {}
+
+
+@pytest.mark.parametrize(
+    "made, part",
+    [
+        ([("one", "User:a"), ("one", "User:a")], held.GROUP_SHARE),
+        ([("one", "User:a"), ("two", "User:a")], held.GROUP_SHARE),
+        ([(f"of-{who}", f"User:{who}") for who in "abcde"], 1),
+    ],
+    ids=["one group", "one principal", "all groups"],
+)
+def test_room_is_used_up_to_its_last_byte(made: list[tuple[str, str]], part: float) -> None:
+    def commits(**settings: Any) -> tuple[list[GroupError], int]:
+        driven = Driven(**settings)
+        errors = [commit(driven, *who, first=100 * number) for number, who in enumerate(made)]
+        return errors, driven.coordinator.held.bytes
+
+    errors, held_bytes = commits()
+    assert commits(held_bytes_max=round(held_bytes / part)) == (errors, held_bytes)
+    less, _ = commits(held_bytes_max=round(held_bytes / part) - 1)
+    assert (errors[-1], less[-1]) == (GroupError.NONE, GroupError.COORDINATOR_NOT_AVAILABLE)
+    assert less[:-1] == errors[:-1]
+
+
 def test_coordinator_that_is_unloaded_gives_its_room_to_the_others() -> None:
     driven = Driven(held_bytes_max=MIB)
     driven.stable("a")
@@ -153,3 +228,14 @@ def test_assignment_to_a_member_is_bounded_in_size() -> None:
     asked = Sync("g", 1, member_id, {member_id: b"x" * (MIB + 1)})
     assert driven.ask(asked) == Synced(GroupError.INVALID_REQUEST)
     assert driven.sync("a", member_id, 1, a=b"x").error is GroupError.NONE
+
+
+def test_a_member_may_bring_as_much_as_its_bounds_say() -> None:
+    protocols = [("range", b"x" * 500), ("sticky", b"x" * 500)]
+    bounds: dict[str, Any] = {"protocols_max": len(protocols), "member_bytes_max": held.by_protocols(protocols)}
+    driven = Driven(initial_rebalance_delay_ms=100, **bounds)
+    driven.join("a", protocols=protocols)
+    driven.wait(100)
+    member_id = driven.heard["a"].member_id
+    assigned = b"x" * driven.settings.member_bytes_max
+    assert driven.sync("a", member_id, 1, a=assigned) == Synced(GroupError.NONE, "consumer", "range", assigned)

@@ -25,6 +25,7 @@ from tests.wire.served import DEADLINE_S, RawClient
 
 CORRUPT_MESSAGE: Final = 2
 INVALID_RECORD: Final = 87
+MESSAGE_TOO_LARGE: Final = 10
 CODECS: Final = [0, GZIP, SNAPPY, LZ4, ZSTD]
 NEWEST_AT, COUNT_AT, LAST_AT = 35, 57, 23
 FORGED_MS: Final = TIME_MS + 10**9
@@ -106,6 +107,42 @@ def test_another_number_of_records_than_the_header_has_is_refused(client: RawCli
     assert fetch(client, 0, partition=20).high_watermark == 0
 
 
+MOST: Final = 2**31 - 1
+ONE: Final = records(b"a")
+PACKED: Final = compressed(ONE[61:], GZIP)
+UNREADABLE: Final = {
+    "more records than bytes": with_count(with_records(ONE, b"", 0), MOST),
+    "more records than may be unpacked": with_count(with_records(ONE, PACKED), MOST),
+    "more records than are read": with_count(with_records(ONE, PACKED), 200_001),
+    "a record too many": with_count(with_records(ONE, bytes(13), 0), 2),
+    "a codec that there is not": with_records(ONE, ONE[61:], 7),
+    **{f"junk of codec {codec}": with_records(ONE, b"\x20none of these", codec) for codec in CODECS[1:]},
+    "nothing": with_records(ONE, b"", GZIP),
+    "gzip without its end": with_records(ONE, PACKED[:-1]),
+    "gzip with more behind it": with_records(ONE, PACKED + PACKED),
+    "snappy that claims 8 GiB": with_records(ONE, b"\xff\xff\xff\xff\x1f", SNAPPY),
+    "an offset of its own": struct.pack(">q", 7) + ONE[8:],
+    "a producer without a sequence": records(b"a", producer=(77, 0, -2)),
+}
+
+
+@pytest.mark.parametrize("payload", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_batch_that_no_consumer_could_read_is_refused(client: RawClient, payload: bytes) -> None:
+    assert produce(client, payload, partition=21).error_code == INVALID_RECORD
+    assert fetch(client, 0, partition=21).high_watermark == 0
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_batch_of_the_smallest_records_is_taken(codec: int) -> None:
+    assert isinstance(check(packed(records(*[None] * 50, step_ms=0), codec)), Batch)
+
+
+def test_the_size_of_a_batch_is_checked_before_all_else(client: RawClient) -> None:
+    """Before its crc, which is wrong."""
+    large = records(b"x" * 1_100_000)
+    assert produce(client, large[:-1] + b"y", partition=22).error_code == MESSAGE_TOO_LARGE
+
+
 def test_what_is_checked_says_of_its_records_what_topics_ask_for() -> None:
     found = check(records(b"a", b"b", key=b"k", step_ms=-7))
     assert isinstance(found, Batch)
@@ -115,10 +152,14 @@ def test_what_is_checked_says_of_its_records_what_topics_ask_for() -> None:
     assert keyless.lacks_key
 
 
-@pytest.mark.parametrize("codec", [7, GZIP])
-def test_a_batch_that_is_not_read_is_taken_by_its_header(codec: int) -> None:
-    """Of an unknown compression, or with bytes that are not compressed."""
-    payload = with_newest(with_records(records(b"a", b"b"), b"none", codec), FORGED_MS)
+def unread(payload: bytes) -> bytes:
+    """The header of the batch, and more records than are read here."""
+    count = 200_001
+    return with_count(with_records(payload, compressed(bytes(7 * count), GZIP)), count)
+
+
+def test_a_batch_that_is_not_read_is_taken_by_its_header() -> None:
+    payload = with_newest(unread(records(b"a", b"b")), FORGED_MS)
     found = check(payload)
     assert isinstance(found, Batch)
     assert (found.payload, found.max_timestamp_ms, list(found.times)) == (payload, FORGED_MS, [TIME_MS, FORGED_MS])
@@ -147,11 +188,6 @@ def batch_of(*times_ms: int) -> bytes:
         assert builder.append(timestamp=time_ms, key=None, value=b"value") is not None
     builder.close()
     return bytes(builder.buffer())
-
-
-def by_lz4(payload: bytes) -> bytes:
-    """The batch as if it were compressed in a way that is not read here."""
-    return with_crc(payload[:22] + bytes([payload[22] | 3]) + payload[23:])
 
 
 def appended(payload: bytes, now_ms: int, **configs: str) -> Batch | Appended:
@@ -215,7 +251,7 @@ def test_a_record_without_a_timestamp_is_taken() -> None:
 
 
 def test_of_a_batch_that_is_not_read_the_first_and_the_highest_timestamp_are_checked() -> None:
-    early, late = by_lz4(batch_of(TIME_MS - 500, TIME_MS, TIME_MS)), by_lz4(batch_of(TIME_MS, TIME_MS + 500, TIME_MS))
+    early, late = unread(batch_of(TIME_MS - 500, TIME_MS, TIME_MS)), unread(batch_of(TIME_MS, TIME_MS + 500, TIME_MS))
     assert refused(early, TIME_MS, before_max_ms="499") == []
     assert refused(late, TIME_MS, after_max_ms="499") == []
     assert refused(early, TIME_MS, before_max_ms="500") is None

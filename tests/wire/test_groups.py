@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -12,11 +13,14 @@ from kedge import TopicPartition
 from kedge.controller.groups import partition_of
 from kedge.controller.groups.requests import GroupSettings
 from kedge.controller.model.values import TOPICS
+from kedge.controller.wire import Gateway, Users, allow_all
 from kedge.controller.wire.calls import Address
+from kedge.controller.wire.security.client import Credentials
 from tests.kit.waiting import until
 from tests.wire.asking import produce
 from tests.wire.living import Living, records
 from tests.wire.served import RawClient
+from tests.wire.sharing import log_in
 
 PARTITIONS = 4
 
@@ -343,6 +347,23 @@ def test_joins_and_commits_of_invented_groups_are_refused_in_the_end_and_members
     assert commit(bounded_client, "there", 9, 8, **owner) == 0
     beat = {"group_id": "there", "generation_id": member.generation_id, "member_id": member.member_id}
     assert bounded_client.ask("Heartbeat", 4, **beat).error_code == 0
+
+
+def test_a_user_who_fills_its_share_of_groups_leaves_room_to_others() -> None:
+    names = ("alice", "mallory")
+    options: dict[str, Any] = {"users": Users(dict.fromkeys(names, "secret")), "authorizer": allow_all}
+    settings = {"offsets_partitions": 1, "settings": GroupSettings(held_bytes_max=200_000)}
+    with Living(groups=settings) as living, ExitStack() as stack:
+        living.topic("orders", [[1, 2, 3]] * 2)
+        until(lambda: has_coordinators(living))
+        gateway = stack.enter_context(Gateway(living.cluster.controller, apis=living.apis, **options))
+        alice, mallory = (stack.enter_context(RawClient(gateway.address)) for _ in names)
+        for client, name in zip((alice, mallory), names, strict=True):
+            log_in(client, Credentials(name, "secret"))
+        errors = [commit(mallory, f"mine-{number}", 9, 7) for number in range(40)]
+        assert (errors[0], errors[-1]) == (0, NO_ROOM)
+        assert ids_without_end(mallory)[0] == NO_ROOM
+        assert commit(alice, "other", 9, 7) == 0
 
 
 @pytest.mark.slow

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import random
 import struct
 import tracemalloc
 
+import pyarrow as pa
 import pytest
 
 from kedge.controller.runtime.turns import finished
@@ -108,6 +110,69 @@ def test_less_than_16_mib_is_unpacked(codec: int) -> None:
     assert b"".join(unpacked(codec, compressed(most, codec))) == most
     with pytest.raises(Unread, match="too large"):
         list(unpacked(codec, compressed(most + b"x", codec)))
+
+
+def in_blocks(*blocks: bytes) -> bytes:
+    head = b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1)
+    return head + b"".join(struct.pack(">i", len(block)) + block for block in blocks)
+
+
+def test_blocks_of_snappy_are_read_one_by_one() -> None:
+    """The second one is broken, which shows after the first."""
+    parts = unpacked(SNAPPY, in_blocks(compressed(b"first", SNAPPY), b"\xff" * 6))
+    assert next(parts) == b"first"
+    with pytest.raises(ValueError, match="snappy"):
+        next(parts)
+
+
+@pytest.mark.parametrize("codec", [SNAPPY, LZ4, ZSTD])
+@pytest.mark.parametrize("begin", [b"", b"first"])
+def test_bytes_that_unpack_to_nothing_are_refused(codec: int, begin: bytes) -> None:
+    empty = in_blocks(b"\0")[16:] if codec == SNAPPY else compressed(b"", codec)
+    first = in_blocks(*[compressed(begin, codec)] * bool(begin)) if codec == SNAPPY else compressed(begin, codec)
+    with pytest.raises(ValueError, match=r"nothing|cannot hold 0|behind the frame"):
+        list(unpacked(codec, first + empty * 100_000))
+
+
+def test_long_work_on_blocks_of_lz4_is_divided() -> None:
+    """Each of them unpacks to nothing, in one frame."""
+    frame = compressed(b"", LZ4)
+    blocks = struct.pack("<iB", 1, 0) * 1000
+    parts = list(unpacked(LZ4, frame[:-4] + blocks + frame[-4:]))
+    assert (len(parts), b"".join(parts)) == (7, b"")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "04224d18604082040000003061626300000000",
+        "04224d186440a7040000003061626300000000ff53d132",
+        "04224d186840030000000000000087040000003061626300000000",
+        "04224d187040ad0400000030616263c2cc790200000000",
+        "04224d187c400300000000000000740400000030616263c2cc790200000000ff53d132",
+    ],
+    ids=["plain", "checksum of all", "size of all", "checksum of each block", "all of them"],
+)
+def test_a_frame_of_lz4_is_read_and_nothing_behind_it(frame: str) -> None:
+    """Kafka's clients read one frame of a batch."""
+    one = bytes.fromhex(frame)
+    assert b"".join(unpacked(LZ4, one)) == b"abc"
+    with pytest.raises(ValueError, match="behind the frame"):
+        list(unpacked(LZ4, one + one))
+
+
+def test_a_block_of_lz4_of_4_mib_is_unpacked() -> None:
+    """It is read whole before anything of it is unpacked."""
+    noise = random.Random(1).randbytes(4 * MIB - 100_000)
+    block = bytes(pa.Codec("lz4_raw").compress(noise, asbytes=True))
+    frame = bytes.fromhex("04224d18607073") + struct.pack("<I", len(block)) + block + bytes(4)
+    assert b"".join(unpacked(LZ4, frame)) == noise
+
+
+@pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
+def test_records_that_do_not_shrink_are_unpacked(codec: int) -> None:
+    noise = random.Random(1).randbytes(MIB)
+    assert b"".join(unpacked(codec, compressed(noise, codec))) == noise
 
 
 def test_a_batch_of_more_records_than_are_read_is_answered_by_its_first_offset() -> None:

@@ -6,24 +6,27 @@
 The crc covers what follows it, so offset and leader epoch are written without changing it. Rules for a new batch, as in
 Kafka's brokers:
 
-* Its crc, the number of its records and their offsets must be right.
+* Its crc, the number of its records and their offsets must be right. Its own offset is 0, and with a producer id it has
+  a sequence number.
 * The highest timestamp of the header is that of the records, whatever the producer wrote there.
-* A batch that is not read here (`Unread`), and one whose compression cannot be undone, is taken by its header.
+* What no consumer could read is refused: a codec that Kafka does not have, bytes that are not of the codec, and more
+  records than the bytes have room for.
+* A batch that is not read here (`Unread`) is taken by its header.
 """
 
 from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from ...model.logs import Batch, LogError, StoredBatch
+from ...model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
 from ...runtime.turns import Work
 from ..codec import calc_crc32c, decode_varint
-from .unpacking import Unread, packed_gzip, unpacked, unpacked_gzip
+from .unpacking import UNPACKED_BYTES_MAX, Unread, packed_gzip, unpacked, unpacked_gzip
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
@@ -35,6 +38,7 @@ _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _LOG_APPEND_TIME: Final = 0x08
 _CODECS, _PLAIN = 0x07, 0
+_RECORD_BYTES: Final = 7  # of the smallest record: its size, attributes, time, offset, key, value and headers
 _RECORDS_MAX: Final = 200_000  # of one batch; a producer's has some thousands
 _BRIEF_BYTES, _BRIEF_RECORDS = 4096, 100  # what is checked in a fraction of a millisecond
 _SLICE: Final = 128  # records that are read between two yields
@@ -56,15 +60,16 @@ def read_batch(payload: bytes | None) -> Batch | LogError:
     """The one batch of a producer for a partition. INVALID_RECORD for several batches, CORRUPT_MESSAGE for none."""
     if payload is None or len(payload) < _HEADER.size:
         return LogError.CORRUPT_MESSAGE
-    _, length, _, magic, _, attributes, last, _, newest_ms, producer, epoch, sequence, count = _HEADER.unpack_from(
-        payload
-    )
+    fields = _HEADER.unpack_from(payload)
+    base, length, _, magic, _, attributes, last, _, newest_ms, producer, epoch, sequence, count = fields
     if magic != _MAGIC:
         return LogError.INVALID_RECORD
     if length + _BEFORE_LENGTH != len(payload):
         is_longer = _HEADER.size - _BEFORE_LENGTH <= length < len(payload) - _BEFORE_LENGTH
         return LogError.INVALID_RECORD if is_longer else LogError.CORRUPT_MESSAGE
-    if attributes & (_TRANSACTIONAL | _CONTROL) or count < 1 or last != count - 1:
+    if attributes & (_TRANSACTIONAL | _CONTROL) or count < 1 or last != count - 1 or base != 0:
+        return LogError.INVALID_RECORD
+    if producer > NO_PRODUCER and sequence < 0:
         return LogError.INVALID_RECORD
     return Batch(bytes(payload), count, newest_ms, producer, epoch, sequence)
 
@@ -113,19 +118,34 @@ def entries(batch: Batch, unpacks: Unpacked = unpacked_gzip) -> Iterator[Entry |
     """The records of the batch; None between two slices of the work. `unpacks`: what may be read of compressed batches.
     Raises Unread, and ValueError, IndexError or OverflowError for records that are not as the header says."""
     fields = _HEADER.unpack_from(batch.payload)
-    if batch.records > _RECORDS_MAX:
-        raise Unread("too many records to be read")
     records, codec = batch.payload[_HEADER.size :], fields[_ATTRIBUTES] & _CODECS
     if codec != _PLAIN:
-        parts = []
-        try:
-            for part in unpacks(codec, records):
-                parts.append(part)
-                yield None
-        except Exception as error:
-            raise Unread(f"codec {codec} could not be undone") from error
-        records = b"".join(parts)
+        _require_room(fields[_COUNT], UNPACKED_BYTES_MAX)
+        records = yield from _unpacked(records, codec, unpacks)
+    _require_room(fields[_COUNT], len(records))
+    if batch.records > _RECORDS_MAX:
+        raise Unread("too many records to be read")
     yield from _entries(records, fields)
+
+
+def _unpacked(packed: bytes, codec: int, unpacks: Unpacked) -> Generator[None, None, bytes]:
+    records = bytearray()  # not a list of parts: of snappy, each may have a byte
+    try:
+        for part in unpacks(codec, packed):
+            records += part
+            yield
+    except Unread:
+        raise
+    except (ImportError, NotImplementedError) as error:
+        raise Unread(f"codec {codec} is not installed") from error
+    except Exception as error:
+        raise ValueError(f"the records are not of codec {codec}") from error
+    return bytes(records)
+
+
+def _require_room(count: int, size: int) -> None:
+    if count * _RECORD_BYTES > size:
+        raise ValueError(f"{count} records have no room in {size} bytes")
 
 
 def _entries(records: bytes, fields: tuple[int, ...]) -> Iterator[Entry | None]:

@@ -11,7 +11,7 @@ from ...model.values import TopicPartition
 
 
 class Logs(Protocol):
-    """Every call returns at once; the future has the answer, with an error for the client. `broker_id`: the broker
+    """Every call returns at once; a future has the answer, with an error for the client. `broker_id`: the broker
     whose address the client called; None: the common address, where the leader answers. `client`: clients
     take turns for long work."""
 
@@ -55,6 +55,9 @@ class Logs(Protocol):
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""
+
+    def batch_bytes_max(self, topic: str) -> int:
+        """The largest batch that the topic takes. It is called on the event loop, and returns at once."""
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer has."""

@@ -65,6 +65,8 @@ async def _append(logs: Logs, aside: Aside, call: Call, request: Request, asked:
         return Appended(LogError.INVALID_REQUIRED_ACKS)
     if name in INTERNAL:
         return Appended(LogError.INVALID_TOPIC_EXCEPTION)
+    if part.records is not None and len(part.records) > logs.batch_bytes_max(name):
+        return Appended(LogError.MESSAGE_TOO_LARGE)  # before its copy, its crc and its records cost anything
     batch = LogError.INVALID_REQUEST if request.transactional_id is not None else read_batch(part.records)
     if isinstance(batch, Batch):
         batch = finished(checked(batch)) if is_brief(batch) else await aside.done(call.client, checked(batch))

@@ -12,6 +12,7 @@ from ...groups.replies import Answered, GroupError, Listed, Reply
 from ...groups.requests import GroupRequest, GroupSettings
 from ..calls import Api, Call, Handler, on_groups
 from ..messages import messages_of
+from ..security import ANONYMOUS
 from ..security.acls import GROUP, TOPIC
 
 T = TypeVar("T")
@@ -48,6 +49,12 @@ async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) ->
     """The answer of this kind, or the error of the whole request."""
     reply: Any = await asyncio.wrap_future(groups.ask(call.broker_id, asked))
     return reply.error if isinstance(reply, Answered) and kind is not Answered else reply
+
+
+def identity(call: Call) -> str:
+    """The principal that groups which the client creates count for. All anonymous clients are one principal, so their
+    groups count for none."""
+    return "" if call.principal == ANONYMOUS else call.principal
 
 
 def may(call: Call, operation: str, group: str) -> bool:

@@ -14,7 +14,7 @@ from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
 from ..calls import Api, Call
 from ..protocol import Answer, Request
 from ..slices import sliced
-from .hosts import NO_RIGHTS, Groups, apis, ask, may
+from .hosts import NO_RIGHTS, Groups, apis, ask, identity, may
 
 _MEMBER_ID_REQUIRED_SINCE: Final = 4
 _NULL_PROTOCOL_SINCE: Final = 7
@@ -92,6 +92,7 @@ def _join(call: Call, request: Request, protocols: tuple[tuple[str, bytes], ...]
         f"/{call.address}",
         requires_member_id=call.version >= _MEMBER_ID_REQUIRED_SINCE,
         skips_assignment=call.version >= _SKIPS_ASSIGNMENT_SINCE,
+        principal=identity(call),
     )
 
 

@@ -18,7 +18,7 @@ from ..codec import fields_of
 from ..mirrored import mirrored
 from ..protocol import Answer, Request
 from ..slices import in_parts, sliced
-from .hosts import NO_RIGHTS, Groups, apis, ask, may, may_topic
+from .hosts import NO_RIGHTS, Groups, apis, ask, identity, may, may_topic
 
 _GROUPS_SINCE: Final = 8
 _NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
@@ -44,7 +44,8 @@ class _Offsets:
             return {}
         instance_id = getattr(request, "group_instance_id", None)
         who = (request.generation_id_or_member_epoch, request.member_id, instance_id)
-        found = await ask(self.groups, call, Commit(request.group_id, offsets, *who), OffsetErrors)
+        asked = Commit(request.group_id, offsets, *who, principal=identity(call))
+        found = await ask(self.groups, call, asked, OffsetErrors)
         return dict(found.errors) if isinstance(found, OffsetErrors) else dict.fromkeys(offsets, found)
 
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
