@@ -111,7 +111,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
 
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
-    remote = RemoteHost(tls=None if peers is None else peers.tls, peers=peers, networks=options.broker_networks)
+    remote = RemoteHost(tls=sharing.calling_tls(options), peers=peers, networks=options.broker_networks)
     stack.callback(remote.close)
     stack.enter_context(tuned())
     stack.enter_context(short_turns())

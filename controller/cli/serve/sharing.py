@@ -51,7 +51,7 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
         if options.peers_secret is not None:
             _read(options.peers_secret)  # it is not needed, but a mistake in it is found
         return None
-    given, tls = _secret(options), _tls(options)
+    given, tls = _secret(options), calling_tls(options)
     try:
         store = open_store(options.url)
         stack.callback(store.close)
@@ -94,7 +94,8 @@ def _read(file: Path) -> str:
     return secret
 
 
-def _tls(options: Listening) -> ssl.SSLContext | None:
+def calling_tls(options: Listening) -> ssl.SSLContext | None:
+    """How brokers and gateways elsewhere are called where this process has a certificate. Raises CannotServe."""
     if options.tls is None:
         return None
     certificate, key, clients_ca = options.tls
