@@ -112,7 +112,7 @@ def sasl_at(broker_id: int, at: Address) -> BrokerRegistration:
 
 @pytest.mark.parametrize("by_id", [False, True])
 def test_a_password_is_not_sent_in_clear_unless_that_is_allowed(*, by_id: bool) -> None:
-    """Whoever registers a broker would get it."""
+    """The owner of any broker would get it."""
     plain = Credentials("kedge", "secret", "PLAIN")
     login = {1: plain} if by_id else plain
     with pytest.raises(ValueError, match="PLAIN sends the password in clear") as refused:

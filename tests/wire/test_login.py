@@ -286,7 +286,7 @@ def test_a_user_who_is_removed_loses_open_connections(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_user_whose_password_is_changed_loses_open_connections(tmp_path: Path, mechanism: str) -> None:
-    """Whoever knew the former one would stay. Others stay, though the file was read again."""
+    """A client that knew the former one would stay. Others stay, though the file was read again."""
     file = tmp_path / "users.json"
     kept = {name: salted("wonder") for name in ("alice", "bob")}
     _write(file, {"version": 1, "users": kept})
