@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Final
 MIB: Final = 2**20
 MIB_MAX: Final = 1024
 """The default limit; four million partitions as a tree take less."""
-_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
+_WRITERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS: Final = stat.S_IRWXO | _WRITERS
 
 
 def require_private(path: str | PathLike[str], descriptor: int | None = None) -> None:
@@ -33,13 +34,26 @@ def require_private(path: str | PathLike[str], descriptor: int | None = None) ->
         raise OSError(errno.EACCES, said, str(path))
 
 
-def read_whole(path: str | PathLike[str], mib_max: int = MIB_MAX, *, secret: bool = False) -> bytes:
+def require_unchanged(path: str | PathLike[str], descriptor: int | None = None) -> None:
+    """As `require_private`, for a file that others may read, and not change."""
+    mode = (Path(path).stat() if descriptor is None else os.fstat(descriptor)).st_mode
+    if stat.S_ISREG(mode) and mode & _WRITERS:
+        said = f"mode {stat.S_IMODE(mode):04o} lets others change it; use chmod go-w"
+        raise OSError(errno.EACCES, said, str(path))
+
+
+def read_whole(
+    path: str | PathLike[str], mib_max: int = MIB_MAX, *, secret: bool = False, trusted: bool = False
+) -> bytes:
     """All bytes of a file or a pipe. Raises OSError, with the path and a message, also for a device, for a file of more
-    than `mib_max` MiB, and for a `secret` that other users may read or change."""
+    than `mib_max` MiB, for a `secret` that other users may read or change, and for a `trusted` one that they may
+    change."""
     with Path(path).open("rb", buffering=0) as file:
         status = os.fstat(file.fileno())
         if secret:
             require_private(path, file.fileno())
+        if trusted:
+            require_unchanged(path, file.fileno())
         is_null = os.path.samestat(status, Path(os.devnull).stat())
         if not (stat.S_ISREG(status.st_mode) or stat.S_ISFIFO(status.st_mode) or file.isatty() or is_null):
             raise OSError(errno.EINVAL, "expected a file or a pipe, not a device", str(path))

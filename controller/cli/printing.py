@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
+from ..model.printable import clean as clean  # noqa: PLC0414 - the commands have it from here
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -58,11 +60,6 @@ def without_place(error: BaseException) -> str:
     message = _AT_PLACE.sub("", one_line(error))
     found = _PLACE.match(message)
     return message if found is None else message[found.end() :] or message
-
-
-def clean(text: str) -> str:
-    """Control characters and broken surrogates as escapes, so that a name cannot change a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def say(text: str) -> None:

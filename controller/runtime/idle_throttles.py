@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from ..model.printable import clean
 from ..model.throttles import KINDS
 from ..state import ClusterState
 
@@ -35,5 +36,5 @@ class IdleThrottles:
         for kind in () if state.is_reassigning else KINDS:
             owners = [one for one in state.throttles.listed(kind) if not state.throttles.marks[kind][one].is_ended]
             if owners:
-                what = f"throttles of {kind} {', '.join(owners[:_NAMED_MAX])}"
+                what = clean(f"throttles of {kind} {', '.join(owners[:_NAMED_MAX])}")
                 _log.warning("%s are set while no move runs: they are removed when the next move has ended", what)

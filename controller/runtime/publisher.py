@@ -13,6 +13,7 @@ from typing import Any
 
 from ..keys.notifications import NotificationKeys
 from ..model.events import LATER, Decision
+from ..model.printable import clean
 from ..model.records import Record
 from ..model.values import Broker, DeleteIntent, Partition
 from ..records import PartitionChanged
@@ -166,4 +167,4 @@ class Publisher:
             self._reconcile.findings.bad(key, problem)
 
     def warn(self, text: str) -> None:
-        _log.warning("%s", text)
+        _log.warning("%s", clean(text))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -18,9 +18,11 @@ from ..model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
+from ..model.printable import clean
 from ..model.values import Broker, DeleteIntent, TopicPartition
 from .inbox import Hint, Inbox, Sent
 
+_WORDS_MAX: Final = 500  # characters of an error in the log and in a finding
 _log = logging.getLogger(__name__)
 
 _Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
@@ -73,10 +75,11 @@ def deliver(host: Host, sending: Round, inbox: Inbox) -> None:
 
 
 def _words(error: BaseException) -> str:
-    """The text of a host's exception, also of one that cannot be formatted."""
+    """The text of a host's exception, also of one that cannot be formatted. A broker chose some of it: its host, its
+    reason to refuse a login."""
     name = type(error).__name__
     try:
-        return f"{name}: {error}"
+        return clean(f"{name}: {error}"[:_WORDS_MAX])
     except Exception:  # noqa: BLE001 - as above; a failed round must not look like a delivered one
         return name
 

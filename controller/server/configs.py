@@ -122,7 +122,7 @@ class StoredSettings:
             try:
                 self._told(_KINDS[prefix], name, decode_config(value))
             except BadValue as error:
-                log.warning("the config key %s is ignored: %s", path, error)
+                log.warning("the config key %r is ignored: %r", path, error)
 
 
 def _is_copied(said: LeaderAndIsrPartition, broker: int) -> bool:

@@ -228,12 +228,12 @@ class Gateway:
         await asyncio.gather(*clients, return_exceptions=True)
 
     async def _watch_logins(self) -> None:
-        """Close connections whose user was removed, idle ones and waiting ones as well."""
+        """Close connections whose user was removed or got other credentials, idle ones and waiting ones as well."""
         while True:
             await asyncio.sleep(LOOK_S)
             for task, client in list(self._clients.items()):
                 if client.session is not None and client.session.is_removed:
-                    log.info("a connection of %s is closed: the user was removed", client.session.principal)
+                    log.info("a connection of %s is closed: the user was removed or changed", client.session.principal)
                     self.counts[LoginOver.kind] += 1
                     task.cancel()
 

@@ -24,6 +24,9 @@ Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], None
 """Called with a new client, which called the address of this broker id (None: the common one), before any input is
 read."""
 
+OWN_LISTENER: Final = "KEDGE"
+"""The listener of simulated brokers, by which gateways tell clients where these are. No remote broker can register it:
+its address would get the logins of clients."""
 KEPT_S: Final = 600.0
 """How long the address of an unregistered broker stays: it may come back, and clients remember addresses."""
 GONE_MAX: Final = 100
@@ -187,7 +190,7 @@ def callable_host(host: str) -> str:
         )
     if _NAME.fullmatch(host) is None:
         try:
-            ipaddress.IPv6Address(host)
+            ipaddress.IPv6Address(host if host.isprintable() else "")  # a zone may contain anything
         except ValueError:
             raise ValueError(f"{host!r:.80} is no host that clients can call") from None
     return host

@@ -63,7 +63,8 @@ class Service:
         the client (`security.refusals.origin`). `called`: the address that it called, as it is published."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         users = self._users_at(called.host, called.port)
-        login = None if users is None else Login(users, self._limits.reauth_ms, turns=self._logins, address=address)
+        logins = None if users is None else users.of_connection()
+        login = None if logins is None else Login(logins, self._limits.reauth_ms, turns=self._logins, address=address)
         has_gateways = self._secret is not None
         how = (known, login, self._must_log_in, has_gateways)
         return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)

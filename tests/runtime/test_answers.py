@@ -70,6 +70,24 @@ def test_an_exception_that_cannot_say_what_it_is_acknowledges_nothing() -> None:
     assert cluster.findings()["callbacks of broker 3"] == "not delivered: DumbError"
 
 
+def test_what_a_broker_says_begins_no_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither its host nor its reasons: a host's error may quote them. A finding has the same text."""
+
+    def refuse(_: Any) -> HostResponse:
+        raise RuntimeError("evil\nERROR all is lost\x1b[2J" + "!" * 10_000)
+
+    cluster = cluster_of_three()
+    cluster.host.answer = refuse
+    cluster.done(cluster.move([1, 2]))
+    cluster.run()
+    finding = cluster.findings()["callbacks of broker 3"]
+    assert finding.startswith(r"not delivered: RuntimeError: evil\nERROR all is lost\x1b[2J!")
+    assert finding.isprintable()
+    lines = [each.getMessage() for each in caplog.records if "will be repeated" in each.getMessage()]
+    assert lines
+    assert all(line.isprintable() and len(line) < 1000 for line in lines)
+
+
 def test_numbers_that_came_over_a_wire_are_as_good_as_the_codes() -> None:
     cluster = cluster_of_three()
     tp = TopicPartition("t", 0)

@@ -7,24 +7,30 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.error import HTTPError
+from uuid import uuid4
 
 import kafka
 import pytest
 from kafka.admin import NewTopic
 
+from kedge.controller.cli.serve import options_of, serve
+from kedge.controller.cli.serve.running import running as running_here
 from kedge.controller.wire.security.users import salted
 from kedge.stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
 from tests.kit.private import write_private
 from tests.kit.waiting import until
 from tests.serve.processes import ANYTHING, DEADLINE_S, begun, refuses_orders, serving
+from tests.wire.certificates import Authority
 from tests.wire.remote import Process
+from tests.wire.served import RawClient
 
 
 def get(url: str) -> str:
@@ -131,6 +137,30 @@ def test_wrong_login_is_reported_on_the_status_page_and_on_stderr(tmp_path: Path
         with pytest.raises(kafka.errors.KafkaError):
             kafka.KafkaAdminClient(**login, bootstrap_timeout_ms=5_000)
         until(lambda: json.loads(get(f"{at['status']}status.json"))["events"].get("login_refused", 0) > 0)
+
+
+@pytest.mark.slow
+def test_remote_brokers_are_called_by_tls_where_the_process_has_a_certificate(tmp_path: Path) -> None:
+    """Also on a store that no other process shares: a registration cannot choose a weaker protocol."""
+    authority = Authority(tmp_path)
+    signed = authority.sign("gateway")
+    words = ["--listen", "127.0.0.1:0", "--no-status", "--broker-count", "0", "--peers-ca", str(authority.file)]
+    words += ["--tls-certificate", str(signed.certificate), "--tls-key", str(signed.key)]
+    trusting = ssl.create_default_context(cafile=str(authority.file))
+    trusting.check_hostname = False
+    with (
+        running_here(options_of(**serve.make_context("serve", words).params)) as found,
+        socket.create_server(("127.0.0.1", 0)) as broker,
+        RawClient(found.bootstrap, trusting) as client,
+    ):
+        host, port = broker.getsockname()
+        listener = {"name": "L", "host": host, "port": port, "security_protocol": 0}
+        known = {"broker_id": 7, "cluster_id": found.cluster_id, "incarnation_id": uuid4(), "listeners": [listener]}
+        assert client.ask("BrokerRegistration", 0, **known).error_code == 0
+        of_broker = "callbacks of broker 7"
+        until(lambda: of_broker in found.cluster.controller.describe().findings)
+        problem = found.cluster.controller.describe().findings[of_broker]
+        assert problem.endswith("broker 7 listens with PLAINTEXT, but this host calls brokers by TLS only")
 
 
 @pytest.mark.slow

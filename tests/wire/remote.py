@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Final, Self
@@ -34,10 +34,11 @@ class Remote:
         session_s: float = 30.0,
         brokers_max: int = BROKERS_MAX,
         server: MemoryServer | None = None,
+        listeners: Sequence[str] = (),
         **options: Any,
     ) -> None:
         self._apis = with_remote_brokers(session_s=session_s, brokers_max=brokers_max)
-        self._server, self._options = server, options
+        self._server, self._options, self._listeners = server, options, listeners
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -48,7 +49,9 @@ class Remote:
         self.host.attach(self.controller)
         self.controller.start()
         until(lambda: self.controller.active_id is not None)
-        self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=self._apis))
+        self.gateway = self._stack.enter_context(
+            Gateway(self.controller, cluster_id=CLUSTER, apis=self._apis, broker_listener=self._listeners)
+        )
         self.address = self.gateway.address
         return self
 

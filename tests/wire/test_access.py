@@ -237,6 +237,21 @@ def test_rights_are_read_again_and_what_denies_wins(
     assert may("User:anybody", "DESCRIBE", "CLUSTER")
 
 
+def test_rights_that_others_may_change_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may read them. A file that was taken keeps its rights in force."""
+    monkeypatch.setattr(files, "LOOK_S", 0)
+    file = tmp_path / "acls.json"
+    file.write_text(json.dumps({"version": 1, "super_users": ["User:root"]}))
+    file.chmod(0o644)
+    may = Acls.from_file(file)
+    for mode in (0o664, 0o646):
+        file.chmod(mode)
+        with pytest.raises(BrokenFile, match=f"mode {mode:04o} lets others change it; use chmod go-w"):
+            Acls.from_file(file)
+    file.write_text(json.dumps({"version": 1, "super_users": ["User:evil"]}))
+    assert [may("User:root", "ALTER", "CLUSTER"), may("User:evil", "ALTER", "CLUSTER")] == [True, False]
+
+
 def test_what_is_denied_to_all_users_is_denied_to_one_with_the_right(tmp_path: Path) -> None:
     """A row of the client's own name does not come before one for all."""
     file = tmp_path / "acls.json"

@@ -309,6 +309,55 @@ def test_a_user_who_is_removed_loses_open_connections(tmp_path: Path) -> None:
         assert served.gateway.counts["login_over"] == 1
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_user_whose_password_is_changed_loses_open_connections(tmp_path: Path, mechanism: str) -> None:
+    """A client that knew the former one would stay. Others stay, though the file was read again."""
+    file = tmp_path / "users.json"
+    kept = {name: salted("wonder") for name in ("alice", "bob")}
+    _write(file, {"version": 1, "users": kept})
+    with Served(users=Users.from_file(file), authorizer=allow_all) as served:
+        with RawClient(served.address) as alice, RawClient(served.address) as bob:
+            for client, name in ((alice, "alice"), (bob, "bob")):
+                log_in(client, Credentials(name, "wonder", mechanism))
+            _write(file, {"version": 1, "users": {**kept, "alice": salted("another")}})
+            assert alice.receive() is None
+            assert bob.ask("Metadata", 12, topics=None).brokers
+        assert served.gateway.counts["login_over"] == 1
+        with RawClient(served.address) as alice:
+            log_in(alice, Credentials("alice", "another", mechanism))
+
+
+def test_a_login_that_is_begun_again_does_not_keep_a_former_password(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LOOK_S", 0)
+    file = tmp_path / "users.json"
+    _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
+    login = Login(Users.from_file(file).of_connection(), 1000)
+    login.handshake("PLAIN", 1)
+    asyncio.run(login.step(b"\0alice\0wonder"))
+    assert not login.is_removed
+    _write(file, {"version": 1, "users": {"alice": salted("another")}})
+    login.handshake("PLAIN", 1)
+    with pytest.raises(LoginFailed, match="Invalid username or password"):
+        asyncio.run(login.step(b"\0alice\0wonder"))
+    assert login.is_removed
+
+
+def test_a_users_file_whose_mode_is_put_right_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its content has not changed since it was refused."""
+    monkeypatch.setattr(files, "LOOK_S", 0)
+    file = tmp_path / "users.json"
+    _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
+    users = Users.from_file(file)
+    file.chmod(0o644)
+    file.write_text(json.dumps({"version": 1, "users": {"bob": salted("builder")}}))
+    assert not users.has("bob")
+    file.chmod(0o600)
+    assert users.has("bob")
+    assert not users.has("alice")
+
+
 def test_a_client_logs_in_again_on_its_connection_before_its_time_is_over() -> None:
     """As the same user by the same mechanism (KIP-368)."""
     now_s = 0.0

@@ -253,7 +253,7 @@ def test_broker_that_requires_a_login_gets_requests_after_it(tmp_path: Path, pro
     trusting.check_hostname = False
     tls = Tls(signed.certificate, signed.key).context() if protocol == "SASL_SSL" else None
     login = Credentials("kedge", USERS["kedge"], mechanism)
-    host = RemoteHost(tls=None if tls is None else trusting, login=login)
+    host = RemoteHost(tls=None if tls is None else trusting, login=login, plain_without_tls=True)
     with Peer(LATEST, tls=tls, users=Users(USERS)) as peer, driving(host) as it:
         it.register_broker(listening(peer, protocol))
         until(lambda: asked(peer, m.UpdateMetadataRequest))
@@ -271,7 +271,8 @@ def test_broker_that_requires_a_login_gets_requests_after_it(tmp_path: Path, pro
     ids=["PLAIN", "SCRAM", "nobody", "no name"],
 )
 def test_a_broker_that_does_not_let_us_in_is_named_with_its_reason(login: Credentials, words: str) -> None:
-    with Peer(LATEST, users=Users(USERS)) as peer, driving(RemoteHost(login=login)) as controller:
+    host = RemoteHost(login=login, plain_without_tls=True)
+    with Peer(LATEST, users=Users(USERS)) as peer, driving(host) as controller:
         controller.register_broker(listening(peer, "SASL_PLAINTEXT"))
         until_not_delivered(controller, words)
         assert not any("wrong" in text for text in controller.describe().findings.values())

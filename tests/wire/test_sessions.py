@@ -13,6 +13,7 @@ import pytest
 
 from kedge import BrokerRegistration, Hooks, NewTopic, TopicPartition
 from kedge.controller.wire.calls import Address
+from kedge.controller.wire.listeners import OWN_LISTENER
 from kedge.controller.wire.remote import with_remote_brokers
 from tests.kit.waiting import until
 from tests.wire.peers import Peer
@@ -150,15 +151,37 @@ def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(
         ({"listeners": [{"name": "x", "host": "x" * 256, "port": 1, "security_protocol": 0}]}, 42),
         ({"listeners": [{"name": "x" * 256, "host": "x", "port": 1, "security_protocol": 0}]}, 42),
         ({"rack": "x" * 256}, 42),
+        ({"rack": "a\x1b[2J"}, 42),
+        ({"listeners": [{"name": "", "host": "x", "port": 1, "security_protocol": 0}]}, 42),
+        ({"listeners": [{"name": "x\n", "host": "x", "port": 1, "security_protocol": 0}]}, 42),
+        ({"listeners": [{"name": "x", "host": "x\nERROR all is lost", "port": 1, "security_protocol": 0}]}, 42),
+        ({"listeners": [{"name": "x", "host": "fe80::1%\n", "port": 1, "security_protocol": 0}]}, 42),
+        ({"listeners": [{"name": "x", "host": "0.0.0.0", "port": 1, "security_protocol": 0}]}, 42),  # noqa: S104
+        ({"listeners": [{"name": "x", "host": "x", "port": 0, "security_protocol": 0}]}, 42),
     ],
 )
 def test_invalid_registration_is_refused_and_registers_no_broker(
-    remote: Remote, client: RawClient, fields: dict[str, Any], error_code: int
+    remote: Remote, client: RawClient, fields: dict[str, Any], error_code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker_id = fields.pop("broker_id", 7)
-    answer = register(client, broker_id, NOWHERE, **fields)
+    """The log gets a line without control characters, and no traceback."""
+    answer = client.ask("BrokerRegistration", 4, **(registration(7, NOWHERE) | fields))
     assert (answer.error_code, answer.broker_epoch) == (error_code, -1)
     assert remote.controller.broker_epochs == {}
+    assert all(each.getMessage().isprintable() and not each.exc_info for each in caplog.records)
+
+
+def test_remote_broker_cannot_register_the_listener_of_simulated_ones(caplog: pytest.LogCaptureFixture) -> None:
+    """Clients would log in at its address: gateways of `kedge serve` follow that listener."""
+    with Remote(listeners=[OWN_LISTENER, "OUTSIDE"]) as remote, RawClient(remote.address) as client:
+        for names in (["KEDGE"], ["OUTSIDE", "KEDGE"]):
+            listeners = [{"name": name, "host": "evil.example", "port": 1, "security_protocol": 2} for name in names]
+            assert register(client, 7, NOWHERE, listeners=listeners).error_code == 42
+        assert "the listener KEDGE is of brokers beside a gateway alone" in caplog.text
+        epoch = register(client, 7, NOWHERE).broker_epoch
+        assert epoch > 0
+        remote.live(7)
+        brokers = client.ask("Metadata", 12, topics=[]).brokers
+        assert [(each.node_id, each.host) for each in brokers] == [(7, remote.address.host)]
 
 
 # --- brokers without an end

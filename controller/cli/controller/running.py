@@ -196,7 +196,8 @@ def _brokers(options: Options) -> RemoteHost:
     login = None
     if "sasl_mechanism" in found:
         login = Credentials(found["sasl_plain_username"], found["sasl_plain_password"], found["sasl_mechanism"])
-    return RemoteHost(tls=context, login=login, listener=options.listener_name)
+    # PLAIN without TLS is what the file names then, as it does for Kafka's own clients
+    return RemoteHost(tls=context, login=login, plain_without_tls=True, listener=options.listener_name)
 
 
 def _journal(options: Options) -> Journal | None:

@@ -20,6 +20,7 @@ from ...server import LiveCluster, LiveServer
 from ...wire import Gateway, Peers
 from ...wire.calls import Address
 from ...wire.cluster_id import cluster_id
+from ...wire.listeners import OWN_LISTENER
 from ...wire.peers.directory import AlreadyRunning
 from ...wire.records import with_records
 from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
@@ -79,7 +80,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         options.listen.host,
         options.listen.port,
         advertised=options.advertise,
-        broker_listener=[sharing.LISTENER, *([options.broker_listener] if options.broker_listener else [])],
+        broker_listener=[OWN_LISTENER, *([options.broker_listener] if options.broker_listener else [])],
         cluster_id=known_as,
         apis=apis if peers is None else with_orders(cluster.host, apis),  # of controllers in other processes
         users=users,
@@ -110,7 +111,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
 
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
-    remote = RemoteHost(tls=None if peers is None else peers.tls, peers=peers, networks=options.broker_networks)
+    remote = RemoteHost(tls=sharing.calling_tls(options), peers=peers, networks=options.broker_networks)
     stack.callback(remote.close)
     stack.enter_context(tuned())
     stack.enter_context(short_turns())

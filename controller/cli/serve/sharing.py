@@ -24,7 +24,7 @@ from ...model.values import Endpoint
 from ...wire import Peers
 from ...wire.calls import Address
 from ...wire.cluster_id import gateways_secret
-from ...wire.listeners import is_every_address, is_loopback
+from ...wire.listeners import OWN_LISTENER, is_every_address, is_loopback
 from ...wire.peers.directory import AlreadyRunning, Directory, listens
 from ...wire.security.acls import Acls, Authorizer, allow_all
 from ...wire.security.tls import Tls
@@ -34,8 +34,6 @@ from ..store.meant import require_kind, require_room
 from .options import CannotServe, Listening, Options
 from .starting import require_there
 
-LISTENER: Final = "KEDGE"
-"""The listener of simulated brokers, by which every gateway tells clients where they are."""
 _CALL_S: Final = 15.0
 _LOOK_S: Final = 0.1
 _MORE_S: Final = 10.0  # what a server may take to end a session beyond its time
@@ -53,7 +51,7 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
         if options.peers_secret is not None:
             _read(options.peers_secret)  # it is not needed, but a mistake in it is found
         return None
-    given, tls = _secret(options), _tls(options)
+    given, tls = _secret(options), calling_tls(options)
     try:
         store = open_store(options.url)
         stack.callback(store.close)
@@ -96,7 +94,8 @@ def _read(file: Path) -> str:
     return secret
 
 
-def _tls(options: Listening) -> ssl.SSLContext | None:
+def calling_tls(options: Listening) -> ssl.SSLContext | None:
+    """How brokers and gateways elsewhere are called where this process has a certificate. Raises CannotServe."""
     if options.tls is None:
         return None
     certificate, key, clients_ca = options.tls
@@ -126,7 +125,7 @@ def endpoints(options: Options, addresses: Mapping[int, Address]) -> dict[int, E
     protocol = "PLAINTEXT" if options.tls is None else "SSL"
     if options.users or is_shared(options):  # other controllers log in there
         protocol = f"SASL_{protocol}"
-    return {b: Endpoint(LISTENER, at.host, at.port, protocol) for b, at in addresses.items()}
+    return {b: Endpoint(OWN_LISTENER, at.host, at.port, protocol) for b, at in addresses.items()}
 
 
 def await_free(store: MetadataStore, wanted: Mapping[int, Endpoint]) -> None:

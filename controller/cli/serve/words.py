@@ -54,7 +54,7 @@ COUNTS: Final = {
     "hung_up": "clients that closed the connection before their answer",
     "idle": "connections closed because they were idle for too long",
     "login_refused": "logins refused",
-    "login_over": "logins of removed users, or not renewed",
+    "login_over": "logins of removed or changed users, or not renewed",
     "lost": "connections lost to network errors",
     "not_logged_in": "connections closed because a request came before the login",
     "refused": "connections closed",

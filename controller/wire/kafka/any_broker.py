@@ -51,7 +51,7 @@ class AnyBroker:
             try:
                 return await asyncio.to_thread(self._asked, broker, call, request)
             except NotDelivered as error:
-                log.warning("broker %d did not answer a client's %s: %s", broker.broker_id, call.messages.name, error)
+                log.warning("broker %d did not answer a client's %s: %r", broker.broker_id, call.messages.name, error)
         raise RequestTimedOut("no broker answers")
 
     def _asked(self, broker: BrokerRegistration, call: Call, request: Request) -> Answer:

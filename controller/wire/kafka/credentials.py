@@ -74,7 +74,7 @@ async def _altered(call: Call, user: str, upserted: Sequence[Any], deleted: Sequ
     except InvalidKey:
         return _row(user, UNACCEPTABLE, _ODD_NAME)
     except StoreError as error:
-        log.warning("the credentials of user %r are not changed: %s", user, error)
+        log.warning("the credentials of user %r are not changed: %r", user, error)
         return _row(user, ErrorCode.REQUEST_TIMED_OUT, "the metadata store did not answer")
     return _row(user, 0, None)
 

@@ -98,7 +98,7 @@ class InternalTopicsCreator:
         for name, future in self._creating.items():
             error = future.exception()
             if error is not None and not isinstance(error, TopicAlreadyExists | NotController):
-                log.warning("topic %s is not created: %s", name, error)
+                log.warning("topic %s is not created: %r", name, error)
         return True
 
 

@@ -73,7 +73,7 @@ async def _block(controller: Controller, broker_id: int) -> ProducerIdBlock:
     try:
         return await asyncio.to_thread(controller.allocate_producer_ids, broker_id)
     except StoreError as error:
-        log.warning("no producer ids for node %d: %s", broker_id, error)
+        log.warning("no producer ids for node %d: %r", broker_id, error)
         raise (RequestTimedOut if error.retryable else ApiError)(str(error)) from error
 
 

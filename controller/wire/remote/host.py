@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -33,6 +33,7 @@ from ..protocol import Messages
 from ..security import reachable
 from ..security.client import Credentials
 from ..security.gateways import login_at
+from ..security.sasl import PLAIN
 from . import orders
 from .bodies import DIFFERS, InCommon, leader_and_isr
 from .orders import Fields, Ordered
@@ -42,6 +43,8 @@ _LEADER_AND_ISR: Final = messages_of("LeaderAndIsr")
 _STOP_REPLICA: Final = messages_of("StopReplica")
 _UPDATE_METADATA: Final = messages_of("UpdateMetadata")
 
+Logins: TypeAlias = Credentials | Mapping[int, Credentials]
+"""For all brokers, or by broker id."""
 _Asked: TypeAlias = tuple[Fields] | tuple[Fields, tuple[str, bytes]]
 """The fields of a message; perhaps those up to one, and the bytes behind it."""
 
@@ -59,10 +62,13 @@ class RemoteHost:
     connection to a broker, and for each of its answers. The controller must run in threads (`start()`): callbacks ask
     it for a broker's address. `listener`: the name of the brokers' listener to connect to; without it, their first one.
     `tls`: brokers are called by TLS only; a client's context, which checks their certificates. `login`: brokers are
-    called only where they require a login. A registration that offers less gets no orders. `peers`: brokers beside the
+    called only where they require a login. A registration that offers less gets no orders. A `login` for all brokers
+    trusts all their owners: each of them can pass it on to another broker, and be the controller there; with one by
+    broker id, a broker without an entry gets no orders. `plain_without_tls`: a login by PLAIN may send its password in
+    clear, to whatever address was registered. `peers`: brokers beside the
     gateways of other controllers are called as these say; their secret goes to addresses that gateways published, and
     to no other. `networks`: those in which brokers may be, like 10.0.0.0/8; empty: see `security.reachable`. Raises
-    ValueError for a time that is not positive, or no network.
+    ValueError for a time that is not positive, no network, and for PLAIN without TLS where that is not allowed.
     """
 
     def __init__(
@@ -70,13 +76,16 @@ class RemoteHost:
         *,
         timeout_s: float = TIMEOUT_S,
         tls: ssl.SSLContext | None = None,
-        login: Credentials | None = None,
+        login: Logins | None = None,
+        plain_without_tls: bool = False,
         listener: str | None = None,
         peers: Peers | None = None,
         networks: Iterable[str] = (),
     ) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
+        if tls is None and not plain_without_tls and any(each.mechanism == PLAIN for each in _each(login)):
+            raise ValueError("PLAIN sends the password in clear: expected tls=..., or plain_without_tls=True")
         self._timeout_s = timeout_s
         self._tls = tls
         self._login = login
@@ -110,17 +119,20 @@ class RemoteHost:
             secret = self._peers.secret
             login = None if secret is None else login_at(secret, address.host, address.port)
             return Link(address, self._timeout_s, self._peers.tls, login)
+        own = self._login.get(found.broker_id) if isinstance(self._login, Mapping) else self._login
         has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
         problem = None
         if first.protocol not in orders.PROTOCOLS:
             problem = "which this host does not support"
         elif has_tls is not (self._tls is not None):
             problem = "but this host has no TLS context" if has_tls else "but this host calls brokers by TLS only"
-        elif has_login is not (self._login is not None):
-            problem = "but this host has no credentials for a login" if has_login else "but this host has to log in"
+        elif has_login and own is None:
+            problem = "but this host has no credentials for a login"
+        elif not has_login and self._login is not None:
+            problem = "but this host has to log in"
         if problem is not None:
             raise NotDelivered(f"broker {found.broker_id} listens with {first.protocol}, {problem}")
-        return Link(address, self._timeout_s, self._tls, self._login, self._within)
+        return Link(address, self._timeout_s, self._tls, own, self._within)
 
     @staticmethod
     def _is_beside_gateway(peers: Peers, broker_id: int, address: Address) -> bool:
@@ -220,3 +232,9 @@ class RemoteHost:
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
         return found.registration
+
+
+def _each(login: Logins | None) -> Iterable[Credentials]:
+    if isinstance(login, Mapping):
+        return login.values()
+    return () if login is None else (login,)

@@ -37,6 +37,7 @@ from ...model.errors import (
 from ...model.values import BrokerRegistration, Endpoint
 from ..apis.answering import outcome
 from ..calls import OF_BROKER, Api, Call
+from ..listeners import OWN_LISTENER, callable_host
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from .orders import PROTOCOLS
@@ -94,6 +95,9 @@ class Sessions:
         except ApiError as error:
             log.warning("broker %d is not registered: %s", request.broker_id, error)
             return {"error_code": error.code}
+        except ValueError as error:  # of what the store cannot hold
+            log.warning("broker %d is not registered: %.300r", request.broker_id, error)
+            return {"error_code": ErrorCode.INVALID_REQUEST}
         except StoreError as error:
             log.warning("broker %d could not be registered: %r", request.broker_id, error)
             return {"error_code": ErrorCode.REQUEST_TIMED_OUT}
@@ -207,8 +211,28 @@ def _registration(request: Request) -> BrokerRegistration:
             "characters"
         )
     try:
+        _require_printable(*texts, request.rack or "")
+        for each in endpoints:
+            _require_usable(each)
         return BrokerRegistration(
             request.broker_id, endpoints[0].host, endpoints[0].port, request.rack, endpoints=endpoints
         )
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"broker {request.broker_id}: {error}") from error
+
+
+def _require_usable(endpoint: Endpoint) -> None:
+    """Raises ValueError for a listener that cannot be called, or whose address would get the logins of clients."""
+    if not endpoint.listener:
+        raise ValueError("a listener has no name")
+    if endpoint.listener == OWN_LISTENER:
+        raise ValueError(f"the listener {OWN_LISTENER} is of brokers beside a gateway alone")
+    callable_host(endpoint.host)
+    if not endpoint.port:
+        raise ValueError(f"listener {endpoint.listener} has port 0")
+
+
+def _require_printable(*texts: str) -> None:
+    """Raises ValueError for control characters: the texts get into logs, terminals and other brokers."""
+    if flawed := [text for text in texts if not text.isprintable()]:
+        raise ValueError(f"expected printable characters, got {flawed[0]!r}")

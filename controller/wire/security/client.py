@@ -12,7 +12,7 @@ from scramp.utils import ScramException
 from ..messages import messages_of
 from ..protocol import Messages
 from .sasl import MECHANISMS, PLAIN
-from .users import ITERATIONS_MAX
+from .users import ITERATIONS_MAX, ITERATIONS_MIN
 
 HANDSHAKE: Final = messages_of("SaslHandshake", range(1, 2))  # 0: tokens without a header
 AUTHENTICATE: Final = messages_of("SaslAuthenticate", range(3))
@@ -36,7 +36,7 @@ def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[st
     mechanism = credentials.mechanism
     answer = yield HANDSHAKE, {"mechanism": mechanism}
     if answer.error_code:
-        raise NotLetIn(f"{mechanism} is none of {', '.join(answer.mechanisms) or 'no mechanisms'}")
+        raise NotLetIn(f"{mechanism} is none of {', '.join(answer.mechanisms) or 'no mechanisms':.200}")
     if mechanism == PLAIN:
         token = f"\0{credentials.name}\0{credentials.password}"
         _taken((yield AUTHENTICATE, {"auth_bytes": token.encode()}))
@@ -45,12 +45,18 @@ def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[st
         scram = ScramClient([mechanism], credentials.name, credentials.password)
         first = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_first().encode()}))
         scram.set_server_first(first)
-        if int(scram.iterations) > ITERATIONS_MAX:  # the other side could choose any amount of work
-            raise NotLetIn(f"{int(scram.iterations)} iterations are required, at most {ITERATIONS_MAX} are supported")
+        _require_iterations(int(scram.iterations))
         last = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_final().encode()}))
         scram.set_server_final(last)
-    except (ScramException, UnicodeError) as error:
+    except (ScramException, ValueError) as error:  # also of what is no base64, number or UTF-8
         raise NotLetIn(f"the login by {mechanism} failed: {error!r:.200}") from error
+
+
+def _require_iterations(count: int) -> None:
+    """The other side chooses them before it has proved anything: with many it would choose the work, and with few it
+    could find the password from the proof that it gets."""
+    if not ITERATIONS_MIN <= count <= ITERATIONS_MAX:
+        raise NotLetIn(f"{count} iterations are required, {ITERATIONS_MIN} to {ITERATIONS_MAX} are supported")
 
 
 def _taken(answer: Any) -> str:

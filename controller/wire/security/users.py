@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Callable, Mapping
+from copy import copy
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Final, Self
@@ -114,6 +115,7 @@ class Users:
         known = _Known({name: _salted(_usable(password)) for name, password in passwords.items()})
         self._sources: tuple[Callable[[], _Known], ...] = (lambda: known,)
         self._secret = os.urandom(32)
+        self._used: dict[str, Mapping[str, Credential]] | None = None
 
     @classmethod
     def from_file(cls, *paths: str | PathLike[str]) -> Self:
@@ -124,20 +126,28 @@ class Users:
         users._sources = tuple(Reread(path, _parse, secret=True) for path in paths)
         return users
 
+    def of_connection(self) -> Self:
+        """The same users, for one connection: for it, a user whose credentials are no longer those of its first login
+        is none."""
+        made = copy(self)
+        made._used = {}  # noqa: SLF001 - its own
+        return made
+
     def has(self, name: str) -> bool:
         """Whether there is such a user now."""
-        return any(name in source().users for source in self._sources)
+        known = self._of(name)
+        return bool(known) and (self._used is None or self._used.get(name, known) == known)
 
     def credential(self, name: str, mechanism: str) -> Credential:
         """The credential of a user; for an unknown name one that no password fits, always the same, so that clients
         cannot find out which users exist."""
-        found = self._of(name).get(mechanism)
+        found = self._in_use(name).get(mechanism)
         return found if found is not None else self._decoy(name, mechanism)
 
     def is_password(self, name: str, password: str) -> bool:
         """Whether it is this user's password. It takes equally long for all names, known or not: as many iterations as
         the user with the most iterations needs."""
-        mechanism = _of_plain(self._of(name))
+        mechanism = _of_plain(self._in_use(name))
         found = self.credential(name, mechanism)
         try:
             key = ScramMechanism(mechanism).make_auth_info(password, found.iterations, found.salt)[1]
@@ -150,6 +160,13 @@ class Users:
 
     def _of(self, name: str) -> Mapping[str, Credential]:
         return next((found for source in self._sources if (found := source().users.get(name)) is not None), {})
+
+    def _in_use(self, name: str) -> Mapping[str, Credential]:
+        """As `_of`, for a login, which is good as long as they are the same."""
+        found = self._of(name)
+        if self._used is not None:
+            self._used.setdefault(name, found)  # the first: another login that is begun must not renew the former
+        return found
 
     def _all(self) -> list[Mapping[str, Credential]]:
         return [kept for source in self._sources for kept in source().users.values()]
