@@ -75,7 +75,7 @@ class Work:
     async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
         """The answer, to be let go after it was sent. Raises Refused for what ends the connection, ApiError for what
         cannot be answered here and now."""
-        if not api.is_shared:
+        if not api.is_shared or len(frame) > BRIEF:  # a long question is not compared with others, on the loop
             return await self._made(api, header, session, frame)
         question = (session.principal, *questioned(header, frame))
         shared = await self._shared.get(question, lambda: self._made(api, header, session, frame))

@@ -30,7 +30,7 @@ SOURCES: Final = ("127.0.0.61", "127.0.0.62")
 
 
 def test_clients_that_ask_in_turn_share_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which is closed when nobody has used it for a while."""
+    """Which is closed when it was idle for a while."""
     monkeypatch.setattr(links, "IDLE_S", 0.2)
     with broken(0) as (pair, breaking, client), ExitStack() as stack:
         for _ in range(20):
