@@ -32,19 +32,7 @@ from ..verbs.kept import Given, Kept
 from ..verbs.verb import Said, Verb
 from .catalog import Catalog, Key, condition
 from .failing import failing
-from .packed import (
-    batch_of,
-    columns,
-    frame_of,
-    gathered,
-    grouped,
-    pack,
-    packed,
-    rows_of,
-    schema,
-    spread,
-    tasks_of,
-)
+from .packed import batch_of, columns, frame_of, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 from .samples import reduced
 from .verbs import result, said_of
 

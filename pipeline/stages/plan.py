@@ -19,11 +19,7 @@ from ..kernel.goals import Goals, exceeded
 from ..kernel.moves import Told, quiet
 from ..kernel.outcome import Outcome
 from ..tables.arrow import Arrow, empty, from_rows
-from ..tables.declared import (
-    ALIVE,
-    BROKER,
-    REPLICA_LOG,
-)
+from ..tables.declared import ALIVE, BROKER, REPLICA_LOG
 from .arrays import Limits, defaulted, lagging, leaving, to_cluster
 from .choice import Choice, applied, named_brokers
 from .disks import balanced, directories, new_places, several

@@ -24,25 +24,8 @@ from ..kernel.cluster import NOBODY, Cluster, Floats, per_broker
 from ..kernel.waves import Room, Step, steps_of
 from ..kernel.waves import waves as coloured
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import (
-    BROKER,
-    WAVE,
-    WAVE_MOVE,
-    WAVE_REASON,
-    WAVE_THROTTLE,
-)
-from .arrays import (
-    Limits,
-    amounts,
-    defaulted,
-    flat,
-    indexed,
-    known,
-    numbers,
-    sorted_topics,
-    to_cluster,
-    topic_codes,
-)
+from ..tables.declared import BROKER, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
+from .arrays import Limits, amounts, defaulted, flat, indexed, known, numbers, sorted_topics, to_cluster, topic_codes
 from .requests import KINDS, RUNS_DISKS, BalanceDisks
 from .snapshots import check_digest, digest
 
