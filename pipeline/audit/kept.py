@@ -60,8 +60,8 @@ def _listed(detail: Any, name: str) -> list[Any]:
 
 def kept_edge(edge: Edge) -> Edge:
     """The part that later lines are compared with."""
-    takeovers, seq_max, spans = _last(edge.takeovers), _last(edge.seq_max), _last(edge.spans)
-    return Edge(edge.file, edge.first, edge.last, takeovers, seq_max, (), (), {}, 0, spans, *edge[-2:])
+    by_epoch = _last(edge.takeovers), _last(edge.seq_max), _last(edge.spans)
+    return Edge(edge.file, edge.first, edge.last, *by_epoch, ends_lost=edge.ends_lost, bad_hash=edge.bad_hash)
 
 
 def _last(by_epoch: Mapping[int, T]) -> dict[int, T]:
