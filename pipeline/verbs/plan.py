@@ -21,18 +21,8 @@ from ..stages.export import chosen_dirs, plan_json
 from ..stages.plan import plan
 from ..stages.requests import KINDS, BalanceDisks, Drain, Request, Undo, settings_of
 from ..tables.arrow import Arrow
-from ..tables.declared import (
-    BROKER_DEFAULT,
-    DRAINING,
-    LOG_DIR,
-    PARTITION,
-    PLAN,
-    PLAN_MOVE,
-    REJECTED_ROWS,
-    REPLICA_LOG,
-    SNAPSHOT,
-)
-from ..tables.files import Place, Wanted, find_snapshots, wanted
+from ..tables.declared import BROKER_DEFAULT, DRAINING, LOG_DIR, PLAN_MOVE, REJECTED_ROWS, REPLICA_LOG, SNAPSHOT
+from ..tables.files import Place, Wanted, find_planned, wanted
 from ..tables.whole import write_tables
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
@@ -115,12 +105,10 @@ def _moves(place: Place, name: str) -> Arrow:
     """What the plan changed: of the last snapshot that has it, up to the one at `place`."""
     if place.root.in_spark:
         raise BadInput(f"{place.root}: plans are undone only where tables are files that Spark is not needed for")
-    snapshots = find_snapshots(place.root, PARTITION, place.cluster)
-    earlier = snapshots[: snapshots.index(place) + 1] if place in snapshots else snapshots
-    planned = [one for one in earlier if one.has(PLAN, name)]
-    if not planned:
+    planned = find_planned(place, name)
+    if planned is None:
         raise NotFound(f"no plan {name} of cluster {place.cluster} in any snapshot up to {place.snapshot}")
-    return planned[-1].read(PLAN_MOVE, name)
+    return planned.read(PLAN_MOVE, name)
 
 
 def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]) -> list[str]:
