@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from .names import *  # noqa: F403 - for type checkers only
-    from .names import __all__ as __all__
+
+    __all__: list[str]
 
 _MODULES: Final = ("local", "spark")
 
 
 def __getattr__(name: str) -> object:
-    if name != "__all__" and name.startswith("_"):
-        raise AttributeError(f"module 'kedge.pipeline' has no attribute {name!r}")
     if name in _MODULES:
         return import_module(f".{name}", __name__)
-    names = import_module(".names", __name__)
-    if name != "__all__" and name not in names.__all__:
-        raise AttributeError(f"module 'kedge.pipeline' has no attribute {name!r}")
-    return getattr(names, name)
+    if name == "__all__" or not name.startswith("_"):
+        names = {public: value for public, value in vars(import_module(".names", __name__)).items() if public[0] != "_"}
+        if name == "__all__" or name in names:
+            return names.get(name, sorted(names))
+    raise AttributeError(f"module 'kedge.pipeline' has no attribute {name!r}")

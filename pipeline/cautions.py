@@ -73,14 +73,14 @@ def of_capacities(brokers: Sequence[Mapping[str, Any]], *, networks: bool = True
     for column, what in columns.items():
         unknown = [row["broker_id"] for row in living if row[column] is None]
         if unknown and len(unknown) < len(living):
-            found.append(f"the {what} of {_brokers(unknown)} is not known, that of others is: no limit applies there")
+            found.append(f"the {what} of {of_brokers(unknown)} is not known, that of others is: no limit applies there")
     return found
 
 
 def of_new_topics(ids: Sequence[int]) -> str:
     """The sentence for brokers that are, or are to be, empty."""
     gets, it_is = ("gets", "it is") if len(ids) == 1 else ("get", "they are")
-    return f"{_brokers(ids)} still {gets} replicas of new topics until {it_is} stopped"
+    return f"{of_brokers(ids)} still {gets} replicas of new topics until {it_is} stopped"
 
 
 def of_drain(ids: Sequence[int]) -> str:
@@ -100,7 +100,7 @@ def of_disks(brokers: Sequence[Mapping[str, Any]], log_dirs: Sequence[Mapping[st
 def of_unknown_disks(brokers: Sequence[Mapping[str, Any]], *, networks: bool) -> list[str]:
     """Sentences for a count of brokers: those whose disk is unknown, and whether no network is known."""
     unknown = [row["broker_id"] for row in brokers if row["state"] != "dead" and row["disk_capacity_bytes"] is None]
-    found = [f"the disk capacity of {_brokers(unknown)} is not known: it counts as full"] if unknown else []
+    found = [f"the disk capacity of {of_brokers(unknown)} is not known: it counts as full"] if unknown else []
     return found if networks else [*found, "the network capacity of no broker is known: brokers are counted by disks"]
 
 
@@ -119,7 +119,7 @@ def _unequal_disks(
     if not unknown or len({size for _, _, size in full}) < 2:
         return []
     first, last = (f"broker {b} ({amount(size)}) is {share:.1%} full" for share, b, size in (full[0], full[-1]))
-    why = f"bytes are levelled by broker, not by disk, because the disk of {_brokers(unknown)} is not known"
+    why = f"bytes are levelled by broker, not by disk, because the disk of {of_brokers(unknown)} is not known"
     return [f"{why}: afterwards {first}, and {last}"]
 
 
@@ -131,11 +131,11 @@ def of_log_dirs(brokers: Sequence[Mapping[str, Any]], rows: Sequence[Mapping[str
     own = {broker for broker, capacity in capacities(rows).items() if used.get(broker) == capacity}
     found = of_disks(brokers, rows)
     if taken := {row["broker_id"] for row in rows if row["broker_id"] in own and has_other_files(row)}:
-        where = f"other files than replicas take more than a tenth of a disk of {_brokers(sorted(taken))}"
+        where = f"other files than replicas take more than a tenth of a disk of {of_brokers(sorted(taken))}"
         found.append(f"{where}: the capacity is what replicas take and what is free")
     volumes = Counter((row["broker_id"], row["total_bytes"], row["usable_bytes"]) for row in rows)
     if alike := {broker for (broker, *_), count in volumes.items() if broker in own and count > 1}:
-        where = f"directories of {_brokers(sorted(alike))} report the same size and the same free bytes"
+        where = f"directories of {of_brokers(sorted(alike))} report the same size and the same free bytes"
         found.append(f"{where}: if they are on one disk, it counts several times; --capacities replaces the sum")
     return found
 
@@ -152,12 +152,13 @@ def of_spread(racks: Mapping[int, str | None], held: Mapping[int, int]) -> list[
         mine = [held[broker] for broker in brokers]
         others = [held[broker] for some in by_rack.values() for broker in some if len(some) > len(brokers)]
         if others and min(mine) >= CROWDED * max(others):
-            has = f"rack {rack} has only {_brokers(brokers)}, with {_range(mine)} replicas"
+            has = f"rack {rack} has only {of_brokers(brokers)}, with {_range(mine)} replicas"
             found.append(f"{has}; a broker of the larger racks has {_range(others)}: racks of equal size share evenly")
     return found
 
 
-def _brokers(ids: Sequence[int]) -> str:
+def of_brokers(ids: Sequence[int]) -> str:
+    """The first eight by id, and the number of the others."""
     more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
     return f"broker{'' if len(ids) == 1 else 's'} {', '.join(map(str, sorted(ids)[:8]))}{more}"
 

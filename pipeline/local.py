@@ -17,25 +17,11 @@ from typing import Any
 import pyarrow as pa
 
 from .errors import BadInput
+from .functions import planning
 from .functions.collecting import collect
 from .functions.journals import audit, progress
-from .functions.planning import (
-    Frames,
-    balance_disks,
-    balance_leaders,
-    check,
-    compute_load,
-    demote,
-    drain,
-    fill_brokers,
-    fix_racks,
-    plan,
-    rebalance,
-    reduce_partitions,
-    set_replication_factor,
-    validate,
-    waves,
-)
+from .functions.planning import *  # noqa: F403 - those of both engines
+from .functions.planning import Frames
 from .journal.arrow import EVENT_SCHEMA, batches
 from .journal.files import journals, read_whole
 from .stages.export import export as export_files
@@ -47,29 +33,8 @@ from .tables.keys import keys_in
 from .tables.whole import found_by, names_for, read_tables, write_tables
 from .verbs.page import page_of
 
-__all__ = [
-    "audit",
-    "balance_disks",
-    "balance_leaders",
-    "check",
-    "collect",
-    "compute_load",
-    "demote",
-    "drain",
-    "export",
-    "fill_brokers",
-    "fix_racks",
-    "plan",
-    "progress",
-    "read",
-    "read_journal",
-    "rebalance",
-    "reduce_partitions",
-    "set_replication_factor",
-    "validate",
-    "waves",
-    "write",
-]
+__all__ = ["audit", "collect", "export", "progress", "read", "read_journal", "write"]
+__all__ += planning.__all__
 
 
 def read(

@@ -1,60 +1,30 @@
 """The public names of `kedge.pipeline`, imported from the modules that define them. They need the extra `pipeline`."""
 
-from .brokers.endpoint import Brokers, from_brokers
-from .collect.gathered import Gathered
-from .collect.layouts import from_broker_list, from_map
-from .collect.log_dirs import from_log_dirs
-from .collect.store import from_store
-from .generating import generate
-from .journal.files import journal_files, journals
-from .report import audit_page
-from .stages.arrays import Limits
-from .stages.choice import Choice
-from .stages.export import verify
-from .stages.requests import (
-    Add,
-    BalanceDisks,
-    Demote,
-    Drain,
-    FixRacks,
-    Leaders,
-    Rebalance,
-    ReducePartitions,
-    SetFactor,
-    Undo,
-)
-from .stages.sizing import sizing
-from .stages.waves import WaveSettings
-from .tables.declared import TABLES
-from .tables.journal import JOURNAL_EVENT
-
-__all__ = [
-    "JOURNAL_EVENT",
-    "TABLES",
-    "Add",
-    "BalanceDisks",
-    "Brokers",
-    "Choice",
-    "Demote",
-    "Drain",
-    "FixRacks",
-    "Gathered",
-    "Leaders",
-    "Limits",
-    "Rebalance",
-    "ReducePartitions",
-    "SetFactor",
-    "Undo",
-    "WaveSettings",
-    "audit_page",
-    "from_broker_list",
-    "from_brokers",
-    "from_log_dirs",
-    "from_map",
-    "from_store",
-    "generate",
-    "journal_files",
-    "journals",
-    "sizing",
-    "verify",
-]
+from .brokers.endpoint import Brokers as Brokers
+from .brokers.endpoint import from_brokers as from_brokers
+from .collect.gathered import Gathered as Gathered
+from .collect.layouts import from_broker_list as from_broker_list
+from .collect.layouts import from_map as from_map
+from .collect.log_dirs import from_log_dirs as from_log_dirs
+from .collect.store import from_store as from_store
+from .generating import generate as generate
+from .journal.files import journal_files as journal_files
+from .journal.files import journals as journals
+from .report import audit_page as audit_page
+from .stages.arrays import Limits as Limits
+from .stages.choice import Choice as Choice
+from .stages.export import verify as verify
+from .stages.requests import Add as Add
+from .stages.requests import BalanceDisks as BalanceDisks
+from .stages.requests import Demote as Demote
+from .stages.requests import Drain as Drain
+from .stages.requests import FixRacks as FixRacks
+from .stages.requests import Leaders as Leaders
+from .stages.requests import Rebalance as Rebalance
+from .stages.requests import ReducePartitions as ReducePartitions
+from .stages.requests import SetFactor as SetFactor
+from .stages.requests import Undo as Undo
+from .stages.sizing import sizing as sizing
+from .stages.waves import WaveSettings as WaveSettings
+from .tables.declared import TABLES as TABLES
+from .tables.journal import JOURNAL_EVENT as JOURNAL_EVENT

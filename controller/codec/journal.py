@@ -19,7 +19,7 @@ STARTS_CHAIN: Final = ("Takeover", "Gap")
 
 REQUIRED: Final[Mapping[str, type]] = {"epoch": int, "seq": int, "row": int, "ts": int, "event": str}
 
-_NAME: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})-([0-9]{1,10})\.jsonl")
+NAME: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})-([0-9]{1,10})\.jsonl")
 _ENDS_COMMIT: Final = re.compile(rb',"rows":([0-9]{1,9})(?:,"prev":"[0-9a-f]{64}")?\}\Z')
 _END_BYTES_MAX: Final = 120  # more than _ENDS_COMMIT can match
 
@@ -34,7 +34,7 @@ class FileName(NamedTuple):
 
 def file_name(name: str) -> FileName | None:
     """The parts of the name of a journal file (without folders); None for any other file."""
-    match = _NAME.fullmatch(name)
+    match = NAME.fullmatch(name)
     return None if match is None else FileName(match[1], int(match[2]), int(match[3]))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Final, NamedTuple
+
+import attrs
 
 from ..journal.lines import BAD_LINE, Event
 from .values import Gap, Violation
@@ -55,21 +56,22 @@ class Lost(NamedTuple):
     reached_ms: int = 0
 
 
-class Edge(NamedTuple):
-    """What is known of a file. `takeovers`, `seq_max`: by controller epoch; `spans`: first and last ts, by
+@attrs.define
+class Edge:
+    """What is known of a file so far. `takeovers`, `seq_max`: by controller epoch; `spans`: first and last ts, by
     epoch; `ends_lost`: rows are missing after the last line; `bad_hash`: the hash of the last line, if that is
     rejected."""
 
     file: str
-    first: Light | None
-    last: Last | None
-    takeovers: Mapping[int, int]
-    seq_max: Mapping[int, int]
-    violations: tuple[Violation, ...]
-    gaps: tuple[Gap, ...]
-    events: Mapping[str, int]
-    commits: int
-    spans: Mapping[int, tuple[int, int]]
+    first: Light | None = None
+    last: Last | None = None
+    takeovers: dict[int, int] = attrs.field(factory=dict)
+    seq_max: dict[int, int] = attrs.field(factory=dict)
+    spans: dict[int, tuple[int, int]] = attrs.field(factory=dict)
+    violations: list[Violation] = attrs.field(factory=list)
+    gaps: list[Gap] = attrs.field(factory=list)
+    events: dict[str, int] = attrs.field(factory=dict)
+    commits: int = 0
     ends_lost: bool = False
     bad_hash: str | None = None
 

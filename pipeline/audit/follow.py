@@ -21,6 +21,7 @@ from ...controller.model.plural import counted
 from ..journal.files import place_of
 from ..journal.lines import FILE_GONE, Event
 from .conclusion import late
+from .edges import Edge
 from .kept import EPOCHS_MAX, kept_edge, kept_topics, kept_trace, restore_topic, restore_trace, values_of
 from .local import OnePass
 from .order import FileOrder
@@ -66,10 +67,10 @@ class _Following(OnePass):
     def take(self, file: str, events: list[Event]) -> None:
         """Take the next rows of a file."""
         at = self._at
-        if at is not None and place_of(file) < place_of(at.file):
+        if at is not None and place_of(file) < place_of(at.edge.file):
             self._take_late(file, events, at)
             return
-        if at is None or file != at.file:
+        if at is None or file != at.edge.file:
             if at is not None:
                 self._leave(at, events)
             at = self._at = self._files[file] = self.begin(file)
@@ -77,29 +78,28 @@ class _Following(OnePass):
 
     def _leave(self, at: FileOrder, events: Iterable[Event]) -> None:
         """End a file. If it is deleted and the next rows do not continue it, it was not read to its end."""
-        last, now = at.edge().last, next((event.row for event in events if event.row is not None), None)
+        last, now = at.edge.last, next((event.row for event in events if event.row is not None), None)
         follows = last is None or now is None or now["epoch"] != last.line.epoch or now.get("prev") == last.line.hash
-        if not follows and not Path(at.file).exists():
-            self._rest.take(Event(at.file, 0, "", None, FILE_GONE, "before all of it was read"))
+        if not follows and not Path(at.edge.file).exists():
+            self._rest.take(Event(at.edge.file, 0, "", None, FILE_GONE, "before all of it was read"))
         self.end(at)
 
     def _take_late(self, file: str, events: list[Event], at: FileOrder) -> None:
-        order = self._files.setdefault(file, FileOrder(file))
+        order = self._files.setdefault(file, FileOrder(Edge(file)))
         for event in events:
             order.take(event)
             if event.row is None:
                 self._rest.take(event)
         epoch = next((event.row["epoch"] for event in events if event.row is not None), None)
-        text = (
-            f"{counted(len(events), 'line')} came after lines of {PurePath(at.file).name}: their rules were not checked"
-        )
+        later = PurePath(at.edge.file).name
+        text = f"{counted(len(events), 'line')} came after lines of {later}: their rules were not checked"
         self._rest.gaps.append(Gap("late lines", file, events[0].line, epoch, text))
 
     def said(self) -> list[Said]:
         """The findings of these rows, each kind in the order of the journal."""
         self._found += [*self.trace.end(), *self._throttles.until(self._reached_ms())]
         files = sorted(self._files, key=place_of)
-        rank, edges = {file: at for at, file in enumerate(files)}, [self._files[file].edge() for file in files]
+        rank, edges = {file: at for at, file in enumerate(files)}, [self._files[file].edge for file in files]
         known = {epoch for kind, epoch in self._told if kind == "superseded epoch"}
         order = [*late(edges, self._rest, known), *self._order.violations(), *(v for e in edges for v in e.violations)]
         order = list(first_of_term(rank, order, self._told))
@@ -114,13 +114,13 @@ class _Following(OnePass):
     def kept(self) -> bytes:
         """The state, as `_resume` takes it."""
         files = sorted(self._files, key=place_of)[-FILES_MAX:]
-        edges = [kept_edge(self._files[file].edge()) for file in files]
+        edges = [kept_edge(self._files[file].edge) for file in files]
         told = set(sorted(self._told, key=lambda one: one[1])[-EPOCHS_MAX:])
         return pickle.dumps((edges, self._order.between, self._epoch, told, kept_trace(self.trace), self._throttles))
 
     def _resume(self, state: bytes) -> None:
         edges, between, self._epoch, self._told, trace, self._throttles = values_of(state)
-        self._files = {edge.file: FileOrder.resumed(edge) for edge in edges}
+        self._files = {edge.file: FileOrder(edge) for edge in edges}
         self._at = list(self._files.values())[-1] if self._files else None
         self._order.resume(*between)
         restore_trace(self.trace, trace)

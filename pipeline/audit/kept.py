@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from ...controller.audit.term import ReplayedCommit
-from ..journal.lines import Event
+from ..journal.lines import Event, detail_of
 from .edges import Edge
 from .topics import TopicTrace
 
@@ -47,21 +47,21 @@ def topics_in(events: Iterable[Event]) -> set[str]:
         if "topic" in row:
             found.add(row["topic"])
         if row["event"] in ("Takeover", "ForeignChange"):
-            listed = [one for name in ("moves", "intents", "deleting") for one in _listed(row.get("detail"), name)]
+            listed = [one for name in ("moves", "intents", "deleting") for one in _listed(detail_of(row), name)]
             named = [one.get("topic") if isinstance(one, Mapping) else one for one in listed]
             found |= {topic for topic in named if isinstance(topic, str)}
     return found
 
 
-def _listed(detail: Any, name: str) -> list[Any]:
-    listed = detail.get(name) if isinstance(detail, Mapping) else None
+def _listed(detail: Mapping[str, Any], name: str) -> list[Any]:
+    listed = detail.get(name)
     return listed if isinstance(listed, list) else []
 
 
 def kept_edge(edge: Edge) -> Edge:
     """The part that later lines are compared with."""
-    takeovers, seq_max, spans = _last(edge.takeovers), _last(edge.seq_max), _last(edge.spans)
-    return Edge(edge.file, edge.first, edge.last, takeovers, seq_max, (), (), {}, 0, spans, *edge[-2:])
+    by_epoch = _last(edge.takeovers), _last(edge.seq_max), _last(edge.spans)
+    return Edge(edge.file, edge.first, edge.last, *by_epoch, ends_lost=edge.ends_lost, bad_hash=edge.bad_hash)
 
 
 def _last(by_epoch: Mapping[int, T]) -> dict[int, T]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ..journal.files import NoJournal, Part, read_part, split, whole_part
 from ..journal.lines import Event
 from .conclusion import Again, LateLines, conclude, in_file
-from .edges import light
+from .edges import Edge, light
 from .order import FileOrder
 from .rest import Rest
 from .stitched import Stitched
@@ -73,7 +73,7 @@ class OnePass:
     def begin(self, file: str) -> FileOrder:
         """Begin the next file."""
         self._order.begin(file)
-        return FileOrder(file)
+        return FileOrder(Edge(file))
 
     def feed(self, order: FileOrder, events: Iterable[Event]) -> None:
         """Take the next events of the file with this order."""
@@ -90,7 +90,7 @@ class OnePass:
 
     def end(self, order: FileOrder) -> None:
         """End the file."""
-        self._order.end(order.edge(), is_gone=order.file in self._rest.gone)
+        self._order.end(order.edge, is_gone=order.edge.file in self._rest.gone)
 
     def _apart(self, order: FileOrder, event: Event) -> None:
         """An event that does not simply follow the line before. Missing rows before it are reported first."""

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -21,32 +20,13 @@ _APART: Final = frozenset({"Takeover", "Gap", "Resigned"})
 
 
 class FileOrder:
-    """The lines of one file in their order, each given to `take`, or as `Light` to `feed`."""
+    """The lines of one file in their order, each given to `take`, or as `Light` to `feed`. `edge`: what is known before
+    the first of them; of a file that goes on, the state after its last line."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
-        self.first: Light | None = None
-        self._last: Last | None = None
-        self._lost_now = False
-        self._bad_hash: str | None = None
-        self._takeovers: dict[int, int] = {}
-        self._seq_max: dict[int, int] = {}
-        self._violations: list[Violation] = []
-        self._gaps: list[Gap] = []
+    def __init__(self, edge: Edge) -> None:
+        self._edge = edge
         self._told: set[tuple[str, int]] = set()
-        self._events: Counter[str] = Counter()
-        self._commits = 0
-        self._spans: dict[int, tuple[int, int]] = {}
         self._run: _Run | None = None
-
-    @classmethod
-    def resumed(cls, edge: Edge) -> FileOrder:
-        """The state after the last line of `edge`; earlier findings are not reported again."""
-        order = cls(edge.file)
-        order.first, order._last = edge.first, edge.last
-        order._takeovers, order._seq_max, order._spans = dict(edge.takeovers), dict(edge.seq_max), dict(edge.spans)
-        order._lost_now, order._bad_hash = edge.ends_lost, edge.bad_hash
-        return order
 
     def take(self, event: Event) -> None:
         """Take the next event of the file."""
@@ -64,66 +44,64 @@ class FileOrder:
 
     def _begun(self) -> _Run | None:
         """The state that the next lines are compared with on the fast path; None if they cannot take it."""
-        if self._last is None or self._lost_now or self._last.line.event == "Resigned":
+        edge = self._edge
+        if edge.last is None or edge.ends_lost or edge.last.line.event == "Resigned":
             return None
-        return _Run(self._last, self._spans[self._last.line.epoch], self._events)
+        return _Run(edge.last, edge.spans[edge.last.line.epoch], edge.events)
 
-    def _end_run(self) -> None:
-        """Update the state as if each line of the fast path had been fed."""
-        run, self._run = self._run, None
+    @property
+    def edge(self) -> Edge:
+        """The findings, and what the neighbouring files are compared with."""
+        edge, run, self._run = self._edge, self._run, None
         last = None if run is None else run.last()
-        if run is None or last is None:
-            return
-        self._last = last
-        self._spans[run.epoch] = (run.first_ts, run.last_ts)
-        self._seq_max[run.epoch] = max(run.seq, self._seq_max[run.epoch])
-        self._commits += run.commits
+        if run is not None and last is not None:  # as if each line of the fast path had been fed
+            edge.last = last
+            edge.spans[run.epoch] = (run.first_ts, run.last_ts)
+            edge.seq_max[run.epoch] = max(run.seq, edge.seq_max[run.epoch])
+            edge.commits += run.commits
+        return edge
 
     @property
     def reached_ms(self) -> int:
         """The last ts of all lines so far."""
-        self._end_run()
-        return max((last for _, last in self._spans.values()), default=0)
+        return max((last for _, last in self.edge.spans.values()), default=0)
 
     def feed(self, now: Light) -> list[Lost]:
         """Take the next line, whatever it is; return the places before it where rows are missing."""
-        reached_ms = self.reached_ms
+        edge, reached_ms = self.edge, self.reached_ms
         if now.epoch < 0:
-            self._lost_now, self._bad_hash = True, now.hash
+            edge.ends_lost, edge.bad_hash = True, now.hash
             return []
-        lost = [lost_before(self._last, now, reached_ms)] if self._lost_now else []
-        self._count(now)
+        lost = [lost_before(edge.last, now, reached_ms)] if edge.ends_lost else []
+        edge.events[now.event] = edge.events.get(now.event, 0) + 1
+        edge.commits += now.rows is not None
+        first, last = edge.spans.get(now.epoch, (now.ts, now.ts))
+        edge.spans[now.epoch] = (min(first, now.ts), max(last, now.ts))
         if now.lost is not None:
-            self._gaps.append(Gap("gap", self.file, now.line, now.epoch, f"lines are missing: {now.lost}"))
-        self._seq_max[now.epoch] = max(now.seq, self._seq_max.get(now.epoch, -1))
+            edge.gaps.append(Gap("gap", edge.file, now.line, now.epoch, f"lines are missing: {now.lost}"))
+        edge.seq_max[now.epoch] = max(now.seq, edge.seq_max.get(now.epoch, -1))
         if now.event == "Takeover":
-            self._takeovers[now.epoch] = min(now.seq, self._takeovers.get(now.epoch, now.seq))
-        return [*lost, *self._follow(now, reached_ms)]
+            edge.takeovers[now.epoch] = min(now.seq, edge.takeovers.get(now.epoch, now.seq))
+        return [*lost, *self._follow(edge, now, reached_ms)]
 
-    def _count(self, now: Light) -> None:
-        self._events[now.event] += 1
-        self._commits += now.rows is not None
-        first, last = self._spans.get(now.epoch, (now.ts, now.ts))
-        self._spans[now.epoch] = (min(first, now.ts), max(last, now.ts))
-
-    def _follow(self, now: Light, reached_ms: int) -> list[Lost]:
+    def _follow(self, edge: Edge, now: Light, reached_ms: int) -> list[Lost]:
         """Compare it with the line before; the place between them, if the end of a term is missing there."""
-        before, lost = self._last, []
+        before, lost = edge.last, []
         if before is None:
             # Bad lines may precede the first one, which is then compared with nothing.
-            self.first = now
-            self._last = Last(now, now.row, ended=now.rows is not None, is_torn=self._lost_now)
-            self._notes(ends(self.file, self._last))
+            edge.first = now
+            edge.last = Last(now, now.row, ended=now.rows is not None, is_torn=edge.ends_lost)
+            self._notes(ends(edge.file, edge.last))
         elif now.epoch < before.line.epoch:
-            self._notes([superseded(self.file, now, f"at least {before.line.epoch}, which took over earlier")])
+            self._notes([superseded(edge.file, now, f"at least {before.line.epoch}, which took over earlier")])
         else:
-            self._notes(between(self.file, before, now, lost=self._lost_now, bad_hash=self._bad_hash))
-            if not self._lost_now and (gap := missing_tail(self.file, before.line.at, now)) is not None:
-                self._gaps.append(gap)
+            self._notes(between(edge.file, before, now, lost=edge.ends_lost, bad_hash=edge.bad_hash))
+            if not edge.ends_lost and (gap := missing_tail(edge.file, before.line.at, now)) is not None:
+                edge.gaps.append(gap)
                 lost.append(lost_before(before, now, reached_ms))
-            self._last = after(before, now, lost=self._lost_now)
-            self._notes(ends(self.file, self._last))
-        self._lost_now, self._bad_hash = False, None
+            edge.last = after(before, now, lost=edge.ends_lost)
+            self._notes(ends(edge.file, edge.last))
+        edge.ends_lost, edge.bad_hash = False, None
         return lost
 
     def _notes(self, found: Iterable[Violation]) -> None:
@@ -131,25 +109,7 @@ class FileOrder:
             key = (violation.kind, violation.controller_epoch)
             if violation.kind not in TOLD_ONCE or key not in self._told:
                 self._told.add(key)
-                self._violations.append(violation)
-
-    def edge(self) -> Edge:
-        """The findings, and what the neighbouring files are compared with."""
-        self._end_run()
-        return Edge(
-            self.file,
-            self.first,
-            self._last,
-            self._takeovers,
-            self._seq_max,
-            tuple(self._violations),
-            tuple(self._gaps),
-            dict(self._events),
-            self._commits,
-            self._spans,
-            self._lost_now,
-            self._bad_hash,
-        )
+                self._edge.violations.append(violation)
 
 
 class _Run:
@@ -161,7 +121,7 @@ class _Run:
         *("first_ts", "hash", "is_torn", "last_ts", "row", "seq"),
     )
 
-    def __init__(self, last: Last, span: tuple[int, int], events: Counter[str]) -> None:
+    def __init__(self, last: Last, span: tuple[int, int], events: dict[str, int]) -> None:
         was, self.begun, self.ended, self.is_torn = last
         self.epoch, self.seq, self.row, self.hash = was.epoch, was.seq, was.row, was.hash
         self.first_ts, self.last_ts = span
@@ -187,7 +147,7 @@ class _Run:
         if not self.first_ts <= ts <= self.last_ts:
             self.first_ts, self.last_ts = min(self.first_ts, ts), max(self.last_ts, ts)
         self.row, self.ended, self.hash, self.event = n, ends, event.hash, event
-        self.events[name] += 1
+        self.events[name] = self.events.get(name, 0) + 1
         return True
 
     def last(self) -> Last | None:

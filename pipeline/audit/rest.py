@@ -18,9 +18,7 @@ class Rest:
         reason = event.reason or ""
         if event.problem == BAD_LINE:
             self.rejected_rows.append(RejectedRow(event.file, event.line, event.raw or "", reason))
-            self.gaps.append(Gap("bad line", event.file, event.line, None, reason))
-        elif event.problem == TORN_TAIL:
-            self.gaps.append(Gap("torn tail", event.file, event.line, None, reason))
         elif event.problem == FILE_GONE:
             self.gone.add(event.file)
-            self.gaps.append(Gap("file gone", event.file, 0, None, reason))
+        if event.problem in (BAD_LINE, TORN_TAIL, FILE_GONE):
+            self.gaps.append(Gap(event.problem, event.file, event.line, None, reason))

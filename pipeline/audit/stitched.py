@@ -62,9 +62,9 @@ class Stitched:
 
     def feed(self, order: FileOrder, now: Light) -> list[Lost]:
         """Take the next line of the file with this order; return the places before it where rows are missing."""
-        is_first = order.first is None
+        is_first = order.edge.first is None
         places = order.feed(now)
-        if is_first and order.first is not None:
+        if is_first and order.edge.first is not None:
             place = self.first(now, is_torn=bool(places))
             places += [] if place is None else [place]
         return [place._replace(reached_ms=max(self.reached_ms, place.reached_ms)) for place in places]

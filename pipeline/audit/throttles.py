@@ -24,7 +24,7 @@ from ...controller.model import numerals
 from ...controller.model.throttles import CONFIGS, KINDS
 from ...controller.rules.throttling.keeping import values_in
 from ...controller.rules.throttling.marks import REMOVAL, STAYS
-from ..journal.lines import Event
+from ..journal.lines import Event, detail_of
 from .edges import Lost
 from .values import Gap, Violation
 
@@ -137,7 +137,7 @@ class Throttles:
     # --- what rows say
 
     def _take(self, event: Event, row: Mapping[str, Any]) -> None:
-        name, detail = row["event"], _detail(row)
+        name, detail = row["event"], detail_of(row)
         if name == "ThrottleSet":
             self._set(event, row)
         elif name == "ConfigChanged":
@@ -157,7 +157,7 @@ class Throttles:
             self._move(row)
 
     def _move(self, row: Mapping[str, Any]) -> None:
-        self._moving |= _moves(_detail(row))  # of a topic that was found
+        self._moving |= _moves(detail_of(row))  # of a topic that was found
         if "replicas" in row and "topic" in row and "partition" in row:
             key = row["topic"], row["partition"]
             self._moving.add(key) if row.get("target") is not None else self._moving.discard(key)
@@ -201,7 +201,7 @@ class Throttles:
             yield _violation(event, subject, expected, f"{', '.join(got) or 'the legacy key'}")
 
     def _take_over(self, event: Event, row: Mapping[str, Any]) -> Iterator[Violation]:
-        detail = _detail(row)
+        detail = detail_of(row)
         self._moving, self._is_legacy, self._is_known = _moves(detail), "legacy_entries" in detail, True
         listed = _listed(detail.get("throttles"))
         for subject, mark in list(self._marks.items()):
@@ -221,7 +221,7 @@ class Throttles:
 
 def subject_of(row: Mapping[str, Any]) -> str | None:
     """The owner of a row's configs: "topics/orders", "brokers/1"."""
-    entity = _detail(row).get("entity", f"topics/{row['topic']}" if "topic" in row else None)
+    entity = detail_of(row).get("entity", f"topics/{row['topic']}" if "topic" in row else None)
     return entity if isinstance(entity, str) else None
 
 
@@ -242,15 +242,10 @@ def _moves(detail: Mapping[str, Any]) -> set[tuple[str, int]]:
 
 def _configs(row: Mapping[str, Any], name: str) -> dict[str, str]:
     """The configs that are throttles."""
-    configs = _detail(row).get(name)
+    configs = detail_of(row).get(name)
     known = {config for names in CONFIGS.values() for config in names}
     said = configs if isinstance(configs, Mapping) else {}
     return {config: value for config, value in said.items() if config in known and isinstance(value, str)}
-
-
-def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    detail = row.get("detail")
-    return detail if isinstance(detail, Mapping) else {}
 
 
 def _placed(event: Event) -> Event:

@@ -35,6 +35,10 @@ GAPS: Final[Mapping[str, str]] = {
 """The kinds of gaps."""
 
 
+VIOLATION_COLUMNS: Final = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+"""The columns of a table of violations for readers."""
+
+
 class Violation(NamedTuple):
     """One row of `AUDIT_VIOLATION`: the kind (a name in KINDS), the first offending event and the place of its line."""
 
@@ -61,13 +65,23 @@ class Violation(NamedTuple):
         return f"{self.file}:{self.line}: {self.text}"
 
     @property
+    def of(self) -> str:
+        """Its partition and its broker, as far as it has them."""
+        topic = "" if self.topic is None else self.topic if self.partition is None else f"{self.topic}-{self.partition}"
+        return topic if self.broker_id is None else f"{topic} broker {self.broker_id}".strip()
+
+    @property
     def text(self) -> str:
         """The violation without its place."""
-        topic = "" if self.topic is None else f" of {self.topic}"
-        of = topic if self.partition is None else f"{topic}-{self.partition}"
-        whose = "" if self.broker_id is None else f" broker {self.broker_id}"
-        at = f"epoch {self.controller_epoch}, seq {self.seq}, row {self.row}, {self.event}{of}{whose}"
+        of = f" of {self.of}" if self.topic is not None else f" {self.of}" if self.of else ""
+        at = f"epoch {self.controller_epoch}, seq {self.seq}, row {self.row}, {self.event}{of}"
         return f"{self.kind}: {at}: expected {self.expected}, got {self.got}"
+
+    @property
+    def cells(self) -> tuple[object, ...]:
+        """A row of a table with the columns VIOLATION_COLUMNS."""
+        at = (self.controller_epoch, self.seq, self.row)
+        return self.kind, self.event, self.of, *at, self.expected, self.got, self.place
 
 
 class Gap(NamedTuple):

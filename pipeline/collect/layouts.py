@@ -14,19 +14,7 @@ from ...controller.codec.names import is_topic
 from ...controller.codec.printed import CURRENT, printed_assignments
 from ..errors import BadInput
 from ..tables.declared import ALIVE, BROKER, STATES
-from .gathered import (
-    INT_MAX,
-    Gathered,
-    a_list,
-    amount,
-    an_object,
-    bad_row,
-    document,
-    each,
-    is_id,
-    of_kind,
-    whole,
-)
+from .gathered import INT_MAX, Gathered, a_list, amount, an_object, bad_row, document, each, is_id, of_kind, whole
 
 CLUSTERS: Final = "clusters"
 _AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps")

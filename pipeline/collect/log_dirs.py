@@ -7,19 +7,7 @@ from codecs import BOM_UTF8
 from typing import Any
 
 from ..errors import BadInput
-from .gathered import (
-    INT_MAX,
-    LONG_MAX,
-    BadRow,
-    Gathered,
-    a_list,
-    an_object,
-    bad_row,
-    document,
-    each,
-    of_kind,
-    whole,
-)
+from .gathered import INT_MAX, LONG_MAX, BadRow, Gathered, a_list, an_object, bad_row, document, each, of_kind, whole
 from .layouts import topic_of
 
 

@@ -20,7 +20,7 @@ from ...controller.codec.small import decode_config
 from ...controller.codec.text import BadValue
 from ...controller.codec.topic import TopicKey
 from ...controller.model import numerals
-from ...controller.model.values import Partition
+from ...controller.model.values import Partition, Replicas
 from ...stores import Corrupt, MetadataStore, StoreError, open_store, public_url, transfer
 from ...stores.tree import entries_of
 from ..errors import BadInput
@@ -127,10 +127,15 @@ def _partitions(
         into.rejects.add(source, None, _text(keys.state(name, number), states[name, number]), reason)
 
 
+def target_of(partition: Partition, of: TopicKey) -> Replicas | None:
+    """The target of its reassignment, also of one of Kafka's controller that is not taken over yet."""
+    kafka = of.topic.kafka_moves.get(partition.partition)
+    if partition.target_replicas is None and kafka is not None:
+        return tuple(broker for broker in kafka.replicas if broker not in kafka.removing)
+    return partition.target_replicas
+
+
 def _row(partition: Partition, of: TopicKey, retention_ms: int | None) -> tuple[object, ...]:
-    target, kafka = partition.target_replicas, of.topic.kafka_moves.get(partition.partition)
-    if target is None and kafka is not None:  # a reassignment of Kafka's controller, not taken over yet
-        target = tuple(b for b in kafka.replicas if b not in kafka.removing)
     return (
         partition.topic,
         partition.partition,
@@ -138,7 +143,7 @@ def _row(partition: Partition, of: TopicKey, retention_ms: int | None) -> tuple[
         partition.isr,
         partition.leader,
         partition.leader_epoch,
-        target,
+        target_of(partition, of),
         partition.status_code,
         retention_ms,
         None,

@@ -44,6 +44,23 @@ from ..tables.keys import keys_in
 from . import steps
 from .steps import Step
 
+__all__ = [
+    "balance_disks",
+    "balance_leaders",
+    "check",
+    "compute_load",
+    "demote",
+    "drain",
+    "fill_brokers",
+    "fix_racks",
+    "plan",
+    "rebalance",
+    "reduce_partitions",
+    "set_replication_factor",
+    "validate",
+    "waves",
+]
+
 Frames: TypeAlias = Mapping[str, Any]
 """Tables by name: pyarrow.Table, or pyspark.sql.DataFrame."""
 

@@ -38,6 +38,7 @@ from ..tables.declared import (
 )
 from ..tables.files import check_name
 from ..tables.schema import Table
+from ..tables.whole import tables_of
 
 Tables: TypeAlias = dict[str, Arrow]
 _COLLECTED: Final[Mapping[Table, str]] = dict.fromkeys((BROKER, PARTITION), "has to be given")
@@ -67,8 +68,7 @@ class Step:
 
     def check(self, names: AbstractSet[str]) -> None:
         """Raises BadInput if a table is missing, or is none of the pipeline's."""
-        if unknown := sorted(names - TABLES.keys()):
-            raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
+        tables_of(names)
         self._check_needs(names)
 
     def _check_needs(self, names: AbstractSet[str]) -> None:

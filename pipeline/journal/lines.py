@@ -41,6 +41,12 @@ class Event(NamedTuple):
     raw: str | None = None
 
 
+def detail_of(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The detail of a row, empty if it has none, or no object."""
+    detail = row.get("detail")
+    return detail if isinstance(detail, Mapping) else {}
+
+
 @attrs.frozen
 class _Whole:
     """Whether a value is a whole number within bounds."""

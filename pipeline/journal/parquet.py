@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..audit.values import Audit, Gap, RejectedRow, Violation
@@ -13,23 +14,16 @@ from ..progress.values import Progress
 from ..tables.arrow import from_rows
 from ..tables.declared import REJECTED_ROWS
 from ..tables.journal import AUDIT_GAP, AUDIT_VIOLATION
+from ..tables.location import Location
 from ..tables.schema import Table
-from ..written import written_as
 from .results import Rows, rows_of_audit, rows_of_progress, rows_of_rejected
 
 
 def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str = "0") -> None:
     """Write the table, or this part of it, atomically, in place of an earlier one. Raises OSError naming the file."""
-    path = folder / table.name / f"part-{part}.parquet"
-    fresh = path.with_name(f".{path.name}")
-    found = from_rows(table, rows)
-    with written_as(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            pq.write_table(found, fresh)
-            fresh.replace(path)
-        finally:
-            fresh.unlink(missing_ok=True)
+    sink = pa.BufferOutputStream()
+    pq.write_table(from_rows(table, rows), sink)
+    Location(str(folder.absolute())).write(f"{table.name}/part-{part}.parquet", sink.getvalue())
 
 
 def write_audits(found: Mapping[str, Audit], folder: Path) -> None:

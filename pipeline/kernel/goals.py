@@ -10,19 +10,7 @@ import numpy as np
 
 from .cluster import NOBODY, Bools, Cluster, Floats
 from .placement import Resource
-from .resources import (
-    BYTES,
-    IN,
-    LEADERS,
-    OF_LEADERS,
-    OUT,
-    RATE_STEPS,
-    REPLICAS,
-    capacities,
-    loads,
-    proportional,
-    usage,
-)
+from .resources import BYTES, IN, LEADERS, OF_LEADERS, OUT, RATE_STEPS, REPLICAS, capacities, loads, proportional, usage
 
 TOPIC_REPLICAS, TOPIC_LEADERS, PEAK = 6, 7, 8  # after the resources of whole brokers
 RESOURCES: Final[Mapping[str, int]] = {

@@ -12,17 +12,7 @@ import numpy as np
 
 from .cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
 from .leaders import even_leaders
-from .outcome import (
-    EXCLUDED,
-    NO_OUT_STAYING,
-    REASONS,
-    Outcome,
-    Reason,
-    by_size,
-    held_back,
-    weights,
-    with_rows,
-)
+from .outcome import EXCLUDED, NO_OUT_STAYING, REASONS, Outcome, Reason, by_size, held_back, weights, with_rows
 from .seats import Seats
 
 Told = Callable[[int, int], None]

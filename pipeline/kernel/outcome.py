@@ -13,17 +13,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from .cluster import (
-    MOVING,
-    NOBODY,
-    NOT_ONLINE,
-    SIZE_LEFT_OUT,
-    TOPIC_LEFT_OUT,
-    Bools,
-    Cluster,
-    Floats,
-    Ints,
-)
+from .cluster import MOVING, NOBODY, NOT_ONLINE, SIZE_LEFT_OUT, TOPIC_LEFT_OUT, Bools, Cluster, Floats, Ints
 from .resources import proportional
 from .seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM, NO_TAKER
 

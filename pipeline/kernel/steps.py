@@ -128,7 +128,9 @@ class Steps:
 
     def _step(self, partition: int, source: int, target: int, *, lead: bool) -> None:
         self._at.step(partition, source, target, lead=lead)
-        self.budget -= 0 if lead else int(self._cluster.size[partition])
+        # A broker that had a replica before, which left it, gets it back without a copy.
+        is_copied = not lead and target not in self._cluster.replicas[partition]
+        self.budget -= int(self._cluster.size[partition]) if is_copied else 0
         self._count += 1
 
     def _exchange(self, one: Resource, row: int, broker: int, *, lead: bool) -> bool:

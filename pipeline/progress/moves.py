@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ...controller.model import numerals
-from ..journal.lines import Event
+from ..journal.lines import Event, detail_of
 from .values import Move, Told, World
 
 EVENTS: Final = frozenset({"Takeover", "TargetSet", "TargetReplaced", "TargetCleared", "ReplicasGrown",
@@ -75,7 +75,7 @@ class MovesOf:
             yield from self._partition(row)
 
     def _take_over(self, row: Mapping[str, Any]) -> Iterator[Told]:
-        moves = _detail(row).get("moves")
+        moves = detail_of(row).get("moves")
         said = [move for move in moves if _is_move(move)] if isinstance(moves, list) else []
         listed = {_key(move): move for move in said}
         for key in [key for key in self._running if key not in listed]:
@@ -97,7 +97,7 @@ class MovesOf:
             if held is None:
                 self._running[key] = _Running(row, row["epoch"], ts)
         elif held is not None:
-            copied = _detail(row).get("bytes_copied")
+            copied = detail_of(row).get("bytes_copied")
             ended = str(row.get("cause", row["event"]))
             yield self._running.pop(key).told(ts, ended, copied if type(copied) is int else None)
 
@@ -133,11 +133,6 @@ def _key(row: Mapping[str, Any]) -> Key:
     return row["topic"], row["partition"]
 
 
-def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    detail = row.get("detail")
-    return detail if isinstance(detail, Mapping) else {}
-
-
 class WorldOf:
     """Brokers, throttles and terms in a journal, event by event. A rate counts whichever writer set it. Of a row with a
     topic only the time counts."""
@@ -160,7 +155,7 @@ class WorldOf:
         name, broker = row["event"], row.get("broker")
         self._is_led = name != "Resigned" if name in ("Takeover", "Resigned") else self._is_led
         if name in _CONFIGS:
-            self._set(_detail(row), is_whole=name == "ConfigChanged")
+            self._set(detail_of(row), is_whole=name == "ConfigChanged")
         elif broker is not None and name == "BrokerLeft":
             self._left.add(broker)
         elif broker is not None and name == "BrokerRegistered":

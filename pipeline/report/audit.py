@@ -10,7 +10,7 @@ from typing import Final
 
 from ...controller.model.plural import counted
 from ..amounts import duration
-from ..audit.values import GAPS, KINDS, Audit, Violation
+from ..audit.values import GAPS, KINDS, VIOLATION_COLUMNS, Audit
 from ..cautions import known_amount
 from ..progress.values import Move, Progress, Reassigning, WaveTime
 from .page import facts, page, plot, table, verdict
@@ -94,27 +94,7 @@ def _rules(audit: Audit) -> str:
 
 
 def _violations(audit: Audit) -> str:
-    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
-    rows = [
-        (
-            v.kind,
-            v.event,
-            _of(v),
-            v.controller_epoch,
-            v.seq,
-            v.row,
-            v.expected,
-            v.got,
-            v.place,
-        )
-        for v in audit.violations
-    ]
-    return table("Violations", columns, rows, "None.")
-
-
-def _of(v: Violation) -> str:
-    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
-    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
+    return table("Violations", VIOLATION_COLUMNS, [v.cells for v in audit.violations], "None.")
 
 
 def _place(file: str, line: int) -> str:

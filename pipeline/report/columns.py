@@ -12,17 +12,7 @@ from itertools import groupby
 from typing import Final, NamedTuple, TypeVar
 
 from ..amounts import binary_unit
-from .frame import (
-    COLOURS,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Scale,
-    drawing,
-    number,
-    value_axis,
-)
+from .frame import COLOURS, LEFT, RIGHT, TOP, WIDTH, Scale, drawing, number, value_axis
 
 PLACES_MAX: Final = 400
 _BOTTOM: Final = 44

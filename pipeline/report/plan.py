@@ -20,7 +20,7 @@ except ImportError as error:
     raise ImportError(missing("pipeline", error)) from error
 
 from ..amounts import amount, duration
-from ..cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
+from ..cautions import known_amount, of_brokers, of_partitions, of_plan, of_waves, ratio_words, too_long
 from ..stages.requests import settings_of
 from ..tables.arrow import Arrow, empty
 from ..tables.declared import BROKER, LOG_DIR, PLAN_LOAD
@@ -73,12 +73,9 @@ def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, st
 
 
 def _brokers(listed: Sequence[Any]) -> str:
-    """The brokers of `[1, 2]` or `[[7, "a"], [8, null]]` as words, the first eight by id."""
-    ids = [str(one[0] if isinstance(one, list) else one) for one in listed]
-    if not ids:
-        return "the brokers that are draining"
-    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
-    return f"broker{'' if len(ids) == 1 else 's'} {', '.join(ids[:8])}{more}"
+    """The brokers of `[1, 2]` or `[[7, "a"], [8, null]]` as words."""
+    ids = [one[0] if isinstance(one, list) else one for one in listed]
+    return of_brokers(ids) if ids else "the brokers that are draining"
 
 
 def _changes(said: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from ..errors import BadInput, NotFound
 from ..tables.declared import SNAPSHOT_TIME
-from ..tables.files import PART, escaped, stamped
+from ..tables.files import EVERY, PART, escaped, stamped
 from ..tables.keys import KEYS
 from ..tables.listed import Listed
 from ..tables.location import PARQUET, Location
@@ -164,7 +164,7 @@ def condition(table: Table, keys: Iterable[Key]) -> str:
     groups = []
     for (snapshot, part), same in groupby(sorted((s, p, c) for c, s, p in keys), lambda key: key[:2]):
         clusters = ", ".join(_text(cluster) for _, _, cluster in same)
-        plan = f" AND {_PLAN} = {_text(part)}" if _PLAN in table.names else ""
+        plan = f" AND {_PLAN} = {_text(part)}" if _PLAN in table.names and part != EVERY else ""
         groups.append(f"(snapshot = {_text(snapshot)}{plan} AND cluster IN ({clusters}))")
     return " OR ".join(groups)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import pyarrow as pa
 
+from ...controller.codec.journal import NAME
 from ..functions.folds import CLUSTER, TAKEOVER, Fold
 from ..journal.arrow import events_of
 from ..journal.lines import Event
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
 _AHEAD, _IN_ORDER = 0, 1
 _TURN: Final = "turn"
-_NAME: Final = r"(?:^|/)[A-Za-z0-9._-]+-([0-9]{1,10})-([0-9]{1,10})\.jsonl$"
-"""As of `kedge.controller.codec.journal`: the controller epoch and the number of a file."""
+_PATH: Final = rf"(?:^|/){NAME.pattern}$"
 
 
 def by_cluster(events: DataFrame, fold: Fold) -> Snapshots:
@@ -38,12 +38,12 @@ def by_cluster(events: DataFrame, fold: Fold) -> Snapshots:
     from pyspark.sql import functions as f  # noqa: PLC0415 - this module can be imported without PySpark
 
     def number(group: int) -> Column:
-        text = f.regexp_extract("file", _NAME, group)
+        text = f.regexp_extract("file", _PATH, group)
         return f.when(text != "", text.cast("long"))
 
     twice = f.when(f.col("event") == TAKEOVER, f.array(f.lit(_AHEAD), f.lit(_IN_ORDER)))
     turn = f.explode(twice.otherwise(f.array(f.lit(_IN_ORDER)))).alias(_TURN)
-    place: list[str | Column] = [number(1).alias("epoch"), number(2).alias("n"), "file", "line"]
+    place: list[str | Column] = [number(2).alias("epoch"), number(3).alias("n"), "file", "line"]
     texts = events.withColumn(CLUSTER, f.col(CLUSTER).cast("string"))
     rows = pack(JOURNAL_EVENT, texts, [CLUSTER, turn, *place])
     order: list[str | Column] = [_TURN, f.col("epoch").asc_nulls_last(), f.col("n").asc_nulls_last(), "file", "line"]

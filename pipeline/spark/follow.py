@@ -6,6 +6,8 @@
 * Spark gives the rows of a group in no order; they are sorted here, and `lines_max` bounds their number.
 * A repeated batch gives the same rows. `found` is called with its number, at least once, before Spark records that the
   batch is done.
+* Spark waits ten seconds for the Python process that lists the files, and no setting changes that. On a machine that is
+  too busy the stream is started again.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from ..audit.follow import Said, follow
 from ..audit.kept import topics_in
@@ -42,6 +45,24 @@ _COLUMNS: Final = "cluster string, lines long, said string"
 
 Batch: TypeAlias = dict[str, tuple[int, list[Said]]]
 """By cluster: the number of lines in a batch, and its findings."""
+
+
+def run(
+    spark: SparkSession,
+    paths: Sequence[str],
+    checkpoint: str,
+    found: Callable[[int, Batch], None],
+    stopped: Event,
+    **options: Any,
+) -> None:
+    """Start the stream, and wait until it ends or `stopped` is set. `options`: as of `start`. Raises EngineFailed."""
+    for attempt in Retrying(retry=retry_if_exception(_is_late), stop=stop_after_attempt(5), reraise=True):
+        with attempt:
+            wait(start(spark, paths, checkpoint, found, **options), stopped)
+
+
+def _is_late(error: BaseException) -> bool:
+    return "Python worker failed to connect back" in str(error)
 
 
 def start(

@@ -13,40 +13,27 @@ written.
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
+import pyarrow as pa
 from pyspark.sql import functions as f
 
 from ..errors import PipelineError
 from ..stages.usable import RATES, LoadSettings
-from ..tables.arrow import arrow_schema
 from ..tables.declared import REPLICA_SAMPLE, SNAPSHOT_TIME, TABLES
 from ..tables.files import PART, Place, Wanted
 from ..tables.keys import KEYS, Batches
 from ..tables.location import Location
-from ..tables.schema import Table
 from ..verbs.kept import Given, Kept
 from ..verbs.verb import Said, Verb
 from .catalog import Catalog, Key, condition
 from .failing import failing
-from .packed import (
-    batch_of,
-    columns,
-    frame_of,
-    gathered,
-    grouped,
-    pack,
-    packed,
-    rows_of,
-    schema,
-    spread,
-    tasks_of,
-)
+from .packed import batch_of, columns, gathered, grouped, pack, packed, rows_of, schema, spread, tasks_of
 from .samples import reduced
-from .verbs import result, said_of
+from .verbs import said_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,9 +43,8 @@ Changes = dict[str, dict[Key, bool]]
 
 _LAST: Final = ("partition", "partition_valid", "plan", "wave", "run")
 _FIRST: Final = ("plan", "wave", "run")
-_SAID: Final = (*KEYS, "said", "kind", "error", "changes")
-_ROW: Final = schema(_SAID, list(TABLES.values()))
-_COLUMNS: Final = columns(_SAID, list(TABLES.values()))
+_ROW: Final = schema(KEYS, list(TABLES.values())).append(pa.field("report", pa.binary()))
+_COLUMNS: Final = f"{columns(KEYS, list(TABLES.values()))}, report binary"
 
 
 def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple[Place, Said | PipelineError]]:
@@ -71,29 +57,19 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
         work = _work(verb, catalog.root)
         rows = spread(packed([named, *read, *_rates(catalog, verb, keys)]), KEYS, tasks_of(len(places)))
         done = grouped(rows, KEYS, work, _COLUMNS).localCheckpoint()
-        reports = done.where("changes IS NOT NULL").select(*_SAID).collect()
+        reports = done.where("report IS NOT NULL").select(*KEYS, "report").collect()
     changes: Changes = {}
-    for row in reports:
-        for name, part, has_rows in json.loads(row["changes"]):
-            changes.setdefault(name, {})[row["cluster"], row["snapshot"], part] = has_rows
-    write(catalog, changes, lambda table: done.where(f.col(table.name).isNotNull()).select(*KEYS, f"{table.name}.*"))
-    said = {(row["cluster"], row["snapshot"]): result(row.asDict()) for row in reports}
+    said = {}
+    for cluster, snapshot, report in reports:
+        said[cluster, snapshot], listed = pickle.loads(report)  # noqa: S301 - of `_work`
+        for name, part, has_rows in listed:
+            changes.setdefault(name, {})[cluster, snapshot, part] = has_rows
+    _write(catalog, changes, done)
     return [(place, said[place.cluster, place.snapshot]) for place in places]
 
 
-def keep(catalog: Catalog, kept: Kept) -> None:
-    """Write the tables kept for one snapshot. Raises as `results`."""
-    changes: Changes = {}
-    rows_of_table: dict[str, Any] = {}
-    for table, part, rows in kept.changes():
-        changes[table.name] = {(kept.cluster, kept.snapshot, part): rows is not None and rows.num_rows > 0}
-        rows_of_table[table.name] = arrow_schema(table).empty_table() if rows is None else rows
-    with failing():
-        write(catalog, changes, lambda table: frame_of(catalog.spark, table, rows_of_table[table.name], kept.named))
-
-
-def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFrame]) -> None:
-    """The tables are as `changes` says, with the rows of `rows_of`. Nothing is written if one of them cannot be."""
+def _write(catalog: Catalog, changes: Changes, done: DataFrame) -> None:
+    """The tables are as `changes` says, with the rows in `done`. Nothing is written if one of them cannot be."""
     order = [*(name for name in sorted(changes) if name not in _LAST), *(name for name in _LAST if name in changes)]
     filled = [TABLES[name] for name in order if any(changes[name].values())]
     there = catalog.ready([TABLES[name] for name in order], filled)
@@ -102,7 +78,8 @@ def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFra
             catalog.empty(TABLES[name], changes[name])
     for name in (name for name in order if name in there):
         if any(changes[name].values()):
-            catalog.replace(TABLES[name], changes[name], rows_of(TABLES[name]).select(*there[name]))
+            rows = done.where(f.col(name).isNotNull()).select(*KEYS, f"{name}.*")
+            catalog.replace(TABLES[name], changes[name], rows.select(*there[name]))
         elif name not in _FIRST:
             catalog.empty(TABLES[name], changes[name])
 
@@ -121,14 +98,13 @@ def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | 
     if not wanted.last:
         there = frame.where(condition(table, [(cluster, snapshot, wanted.part) for cluster, snapshot, _ in keys]))
         return pack(table, there, KEYS)
+    listed = catalog.listed((table, PART))
+    last = {place for key in keys if (place := Place(listed, *key[:2]).last_with(table)) is not None}
+    if not last:
+        return None
     of = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
-    rows, times = pack(table, frame, KEYS), catalog.read(SNAPSHOT_TIME)
-    if times is None:
-        rows = rows.withColumn("taken_at", f.lit(None).cast("timestamp"))
-    else:
-        rows = rows.join(times.select(*KEYS, "taken_at"), [*KEYS], "left")
-    last = rows.groupBy("cluster").agg(f.max_by(table.name, f.struct("taken_at", "snapshot")).alias(table.name))
-    return last.join(f.broadcast(of), "cluster").select(*KEYS, table.name)
+    rows = frame.where(condition(table, [(place.cluster, place.snapshot, PART) for place in last]))
+    return pack(table, rows.drop("snapshot").join(f.broadcast(of), "cluster"), KEYS)
 
 
 def _rates(catalog: Catalog, verb: Verb, keys: Sequence[Key]) -> Iterator[DataFrame]:
@@ -154,9 +130,9 @@ def _work(verb: Verb, root: Location) -> Callable[..., Batches]:
         same: dict[str, str | None] = {"cluster": cluster, "snapshot": snapshot}
         kept = Kept.over(Given(root, cluster, snapshot, gathered(wanted, batches)))
         said = said_of(verb, kept)
-        changes = list(kept.changes()) if "said" in said else []
+        changes = list(kept.changes()) if isinstance(said, Said) else []
         listed = [(table.name, part, rows is not None and rows.num_rows > 0) for table, part, rows in changes]
-        yield batch_of(_ROW, 1, {**same, **said, "changes": json.dumps(listed)})
+        yield batch_of(_ROW, 1, same, {"report": pa.array([pickle.dumps((said, listed))])})
         for table, _, rows in changes:
             if rows is not None:
                 yield from rows_of(_ROW, same, table, rows)

@@ -1,16 +1,12 @@
-"""Audits and progress of journal files on Spark: a task for each cluster, whose worker reads the files and does what
-the local engine does. So the results are the same, to the byte. This process gets the results alone.
-"""
+"""Audits and progress of journal files on Spark: a worker reads the files of a cluster and does what the local engine
+does. So the results are the same, to the byte."""
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from ..audit.local import audit
 from ..audit.values import Audit
@@ -19,13 +15,10 @@ from ..progress.conclusions import STUCK_MS
 from ..progress.local import progress
 from ..progress.samples import Samples
 from ..progress.values import Progress
-from .failing import failing
-from .packed import tasks_of
+from .calls import each
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_SCHEMA: Final = pa.schema([("n", pa.int32()), ("result", pa.binary())])
 
 
 def audits(spark: SparkSession, journals: Mapping[str, Sequence[Path]]) -> dict[str, Audit]:
@@ -48,25 +41,15 @@ def progresses(
 
 
 def _each(spark: SparkSession, work: Callable[..., Any], given: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-    """The result of a call in a worker for each of these arguments."""
-    rows = [(n, pickle.dumps(arguments)) for n, arguments in enumerate(given.values())]
-    spread = spark.createDataFrame(rows, "n int, arguments binary").repartition(tasks_of(len(rows)))
-    with failing():
-        done = spread.mapInArrow(_in_worker(work), "n int, result binary").orderBy("n").collect()
-    results = [pickle.loads(row["result"]) for row in done]  # noqa: S301 - ours
-    for result in results:
-        if isinstance(result, NoJournal):
-            raise result
+    results = each(spark, partial(_tried, work), list(given.values()))
+    if refused := next((one for one in results if isinstance(one, NoJournal)), None):
+        raise refused
     return dict(zip(given, results, strict=True))
 
 
-def _in_worker(work: Callable[..., Any]) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            try:
-                result = work(*pickle.loads(row["arguments"]))  # noqa: S301 - ours
-            except NoJournal as error:
-                result = error
-            yield pa.RecordBatch.from_pylist([{"n": row["n"], "result": pickle.dumps(result)}], _SCHEMA)
-
-    return run
+def _tried(work: Callable[..., Any], *given: Any) -> Any:
+    """NoJournal is a result: the error of a worker would be Spark's."""
+    try:
+        return work(*given)
+    except NoJournal as error:
+        return error

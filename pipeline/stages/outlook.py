@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import BROKER
+from ..tables.arrow import Arrow
+from .added import with_planned
 from .apply import apply
 from .arrays import Limits
 from .check import check
 from .requests import KINDS, BalanceDisks, settings_of
-from .waves import with_targets
 
 AFTER: Final = "violation_after"
 
@@ -25,7 +24,7 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     ignore_racks = settings["ignore_racks"]
     left_out = any(settings[name] for name in ("topics", "exclude_topics", "min_size", "max_size"))
     factor = None if left_out else settings.get("factor")
-    broker = with_racks(with_targets(tables), settings)
+    broker = with_planned(tables)
     within = said["kind"] == KINDS[BalanceDisks]  # no row changes
     after = tables["partition"] if within else apply(tables["partition"], tables["plan_move"])
     found = {
@@ -39,10 +38,3 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
         for name, partition in (("violation", tables["partition"]), (AFTER, after))
     }
     return {**found, "broker": broker}
-
-
-def with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:
-    """The brokers, with the racks that the plan was given for added ones."""
-    racks = {one[0]: one[1] for one in settings.get("brokers", ()) if isinstance(one, list)}
-    rows = [{**row, "rack": row["rack"] or racks.get(row["broker_id"])} for row in broker.to_pylist()]
-    return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in rows]) if racks else broker

@@ -18,13 +18,10 @@ from ..kernel.cluster import Bools, Cluster
 from ..kernel.goals import Goals, exceeded
 from ..kernel.moves import Told, quiet
 from ..kernel.outcome import Outcome
-from ..tables.arrow import Arrow, empty, from_rows
-from ..tables.declared import (
-    ALIVE,
-    BROKER,
-    REPLICA_LOG,
-)
-from .arrays import Limits, defaulted, lagging, leaving, to_cluster
+from ..tables.arrow import Arrow, empty
+from ..tables.declared import REPLICA_LOG
+from .added import with_added
+from .arrays import Limits, lagging, leaving, to_cluster
 from .choice import Choice, applied, named_brokers
 from .disks import balanced, directories, new_places, several
 from .planned import Named, Scene, tables_of, tables_of_disks, tables_of_places, tables_of_reduction
@@ -87,30 +84,6 @@ def plan(
     ids, outcome = frozenset(cluster.brokers[going].tolist()), _decide(scene, request)
     found = tables_of(scene, outcome, named) | tables_of_places(cluster, name, new_places(cluster, outcome, disks))
     return with_unplanned(found, tables.get("rejected_rows"), request, ids, wanted)
-
-
-def with_added(tables: Mapping[str, Arrow], request: Request) -> Arrow:
-    """The brokers, including added ones, racks that only the request has, and the default of capacities. Raises
-    BadInput if the request contradicts the snapshot."""
-    return defaulted(_with_added(tables["broker"], request), tables.get("broker_default"))
-
-
-def _with_added(broker: Arrow, request: Request) -> Arrow:
-    if not isinstance(request, Add):
-        return broker
-    told = dict(request.brokers)
-    rows = broker.to_pylist()
-    for row in rows:
-        rack = told.get(row["broker_id"])
-        if rack is not None and row["rack"] not in {None, rack}:
-            raise BadInput(f"add: broker {row['broker_id']} has rack {row['rack']} in the snapshot, not {rack}")
-    there = {row["broker_id"]: row["rack"] for row in rows}
-    if all(broker_id in there and there[broker_id] == (rack or there[broker_id]) for broker_id, rack in told.items()):
-        return broker
-    known = [{**row, "rack": row["rack"] or told.get(row["broker_id"])} for row in rows]
-    blank = dict.fromkeys(BROKER.names)
-    new = [{**blank, "broker_id": b, "rack": rack, "state": ALIVE} for b, rack in told.items() if b not in there]
-    return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in known + new])
 
 
 def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:

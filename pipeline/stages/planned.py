@@ -79,22 +79,32 @@ def tables_of(scene: Scene, outcome: Outcome, named: Named) -> dict[str, Arrow]:
     unsized = (copies > 0) & ~cluster.sized[changed]
     is_known = not unsized.any() or ((copies > 0) & ~unsized).any()
     copied = pa.array(size * copies, pa.int64(), mask=unsized)
-    found = {
-        "plan_move": _moves(cluster, name, changed, outcome.replicas, copied),
-        "plan_reason": _reasons(cluster, outcome.reasons, name),
-        "plan_load": _loads(cluster, used, name),
-    }
     row = {
         "partitions_changed": len(changed),
         "replicas_copied": int(copies.sum()),
         "bytes_copied": int((size * copies).sum()) if is_known else None,
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
-        "rejected": len(outcome.reasons),
-        **_imbalance(scene, used),
     }
-    row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
-    return {"plan": _plan_row(cluster, named, row), **found}
+    moves = _moves(cluster, name, changed, outcome.replicas, copied)
+    return _tables(scene, used, named, row, moves=moves, reasons=_reasons(cluster, outcome.reasons, name))
+
+
+def _tables(
+    scene: Scene, used: _Used, named: Named, row: dict[str, Any], *, moves: Arrow, reasons: Arrow
+) -> dict[str, Arrow]:
+    """The tables of every plan. `row`: values of the table plan that are not 0, and those that replace the ratios."""
+    cluster = scene.cluster
+    copied = dict.fromkeys(("replicas_copied", "bytes_copied", "bytes_bound", "copied_unsized"), 0)
+    unknown = {"partitions_unsized": int((~cluster.sized).sum()), "partitions_unrated": int((~cluster.rated).sum())}
+    said = {**attrs.asdict(named), **unknown, **copied, **_imbalance(scene, used), **row, "rejected": reasons.num_rows}
+    said["complete"] = not reasons.num_rows and (named.kind not in LEVELS or _is_level(said, named.settings))
+    return {
+        "plan": from_rows(PLAN, [[said[column] for column in PLAN.names]]),
+        "plan_move": moves,
+        "plan_reason": reasons,
+        "plan_load": _loads(cluster, used, named.plan),
+    }
 
 
 def _moves(cluster: Cluster, name: str, changed: Ints, after: Ints, copied: Any) -> Arrow:
@@ -124,20 +134,12 @@ def tables_of_disks(scene: Scene, found: Balanced, named: Named) -> dict[str, Ar
         "replicas_copied": len(found.placed),
         "bytes_copied": int(copied.sum()),
         "bytes_bound": found.bytes_bound,
-        "copied_unsized": 0,
-        "rejected": len(found.reasons),
-        **_imbalance(scene, used),
         "size_max_mean_before": round(found.before, 6),
         "size_max_mean_after": round(found.after, 6),
     }
-    row["complete"] = not found.reasons and _is_level(row, named.settings)
-    return {
-        "plan": _plan_row(cluster, named, row),
-        "plan_move": _moves(cluster, name, changed.astype(np.int64), cluster.replicas, copied),
-        "plan_reason": _reasons(cluster, found.reasons, name),
-        "plan_load": _loads(cluster, used, name),
-        **tables_of_places(cluster, name, found.placed),
-    }
+    moves = _moves(cluster, name, changed.astype(np.int64), cluster.replicas, copied)
+    of_plan = _tables(scene, used, named, row, moves=moves, reasons=_reasons(cluster, found.reasons, name))
+    return of_plan | tables_of_places(cluster, name, found.placed)
 
 
 def tables_of_places(cluster: Cluster, name: str, placed: Iterable[Placed]) -> dict[str, Arrow]:
@@ -156,12 +158,6 @@ def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
     asked = {key: json.loads(value) for key, value in settings}
     ratios = [row[f"{_RATIO_OF[name]}_max_mean_after"] for name in asked.get("by", ["bytes"]) if name in _RATIO_OF]
     return all(most is not None and most <= 1 + asked["tolerance"] for most in ratios)
-
-
-def _plan_row(cluster: Cluster, named: Named, row: dict[str, Any]) -> Arrow:
-    said = {**attrs.asdict(named), **row}
-    said |= {"partitions_unsized": int((~cluster.sized).sum()), "partitions_unrated": int((~cluster.rated).sum())}
-    return from_rows(PLAN, [[said[column] for column in PLAN.names]])
 
 
 def _imbalance(scene: Scene, used: _Used) -> dict[str, float | None]:
@@ -220,23 +216,9 @@ def tables_of_reduction(scene: Scene, request: ReducePartitions, load: Arrow, na
     columns = (cluster.topics, found.now.tolist(), found.wanted.tolist(), found.size.tolist(), found.write_bps)
     rows = [(name, *(column[t] for column in columns), weakest[t]) for t in chosen]
     reasons = [(name, cluster.topics[t], None, None, reason) for t, reason in found.reasons if asked[t]]
-    row = {
-        "partitions_changed": int((found.now - found.wanted)[chosen].sum()),
-        "replicas_copied": 0,
-        "bytes_copied": 0,
-        "bytes_bound": 0,
-        "copied_unsized": 0,
-        "rejected": len(reasons),
-        "complete": not reasons,
-        **_imbalance(scene, used),
-    }
-    return {
-        "plan": _plan_row(cluster, named, row),
-        "plan_move": empty(PLAN_MOVE),
-        "plan_reason": from_rows(PLAN_REASON, reasons),
-        "plan_load": _loads(cluster, used, name),
-        "reduction": from_rows(REDUCTION, rows),
-    }
+    row = {"partitions_changed": int((found.now - found.wanted)[chosen].sum())}
+    of_plan = _tables(scene, used, named, row, moves=empty(PLAN_MOVE), reasons=from_rows(PLAN_REASON, reasons))
+    return {**of_plan, "reduction": from_rows(REDUCTION, rows)}
 
 
 def _as_lists(replicas: Ints, ids: Ints) -> Any:

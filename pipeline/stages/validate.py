@@ -21,15 +21,7 @@ import pyarrow.compute as pc
 from ...controller.codec.names import is_topic
 from ..kernel.cluster import NOBODY, Bools, Ints
 from ..tables.arrow import Arrow, conform, from_rows, in_order
-from ..tables.declared import (
-    BROKER,
-    BROKER_DEFAULT,
-    DEAD,
-    PARTITION,
-    REJECTED_ROWS,
-    REPLICA_LOG,
-    STATES,
-)
+from ..tables.declared import BROKER, BROKER_DEFAULT, DEAD, PARTITION, REJECTED_ROWS, REPLICA_LOG, STATES
 from ..tables.rejects import OF_TABLE, Rejects
 from ..tables.schema import Table
 from .arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes

@@ -24,25 +24,9 @@ from ..kernel.cluster import NOBODY, Cluster, Floats, per_broker
 from ..kernel.waves import Room, Step, steps_of
 from ..kernel.waves import waves as coloured
 from ..tables.arrow import Arrow, from_rows
-from ..tables.declared import (
-    BROKER,
-    WAVE,
-    WAVE_MOVE,
-    WAVE_REASON,
-    WAVE_THROTTLE,
-)
-from .arrays import (
-    Limits,
-    amounts,
-    defaulted,
-    flat,
-    indexed,
-    known,
-    numbers,
-    sorted_topics,
-    to_cluster,
-    topic_codes,
-)
+from ..tables.declared import WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
+from .added import with_planned
+from .arrays import Limits, amounts, indexed, known, numbers, sorted_topics, to_cluster, topic_codes
 from .requests import KINDS, RUNS_DISKS, BalanceDisks
 from .snapshots import check_digest, digest
 
@@ -76,13 +60,12 @@ def waves(
 ) -> dict[str, Arrow]:
     """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` for moves that are in no
     wave. Raises BadInput if the plan was made from another snapshot, or moves replicas within brokers only."""
-    _check_kind(tables.get("plan"))
+    _check_kind(tables["plan"])
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables["replica_load"]
-    broker = with_targets(tables)
+    broker = with_planned(tables)
     cluster = to_cluster(broker, tables["partition"], load, limits=limits, ignore_racks=ignore_racks)
-    if "plan" in tables:
-        check_digest(tables["plan"], digest(cluster, tables["broker"]))
+    check_digest(tables["plan"], digest(cluster, tables["broker"]))
     room = _room(cluster, tables.get("broker_load"), settings)
     steps = _steps(cluster, tables, settings)
     found, refused = coloured(steps, room, cluster.alive, k=settings.per_broker)
@@ -99,21 +82,9 @@ def waves(
     }
 
 
-def _check_kind(plan: Arrow | None) -> None:
-    if plan is not None and plan["kind"].to_pylist() == [KINDS[BalanceDisks]]:
+def _check_kind(plan: Arrow) -> None:
+    if plan["kind"].to_pylist() == [KINDS[BalanceDisks]]:
         raise BadInput(f"plan {plan['plan'][0]} moves replicas within brokers only, and has no waves: {RUNS_DISKS}")
-
-
-def with_targets(tables: Mapping[str, Arrow]) -> Arrow:
-    """The brokers, including those that the plan adds, with the default of capacities."""
-    return defaulted(_with_targets(tables["broker"], tables["plan_move"]), tables.get("broker_default"))
-
-
-def _with_targets(broker: Arrow, moves: Arrow) -> Arrow:
-    ids = set(broker.column("broker_id").to_pylist())
-    new = sorted(set(flat(moves.column("target_replicas"))[0].tolist()) - ids)
-    rows = broker.to_pylist() + [dict.fromkeys(BROKER.names) | {"broker_id": b, "state": "alive"} for b in new]
-    return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in rows]) if new else broker
 
 
 def _room(cluster: Cluster, load: Arrow | None, settings: WaveSettings) -> Room:

@@ -15,11 +15,11 @@ from ...controller.codec import bulk, keys
 from ...controller.codec.text import BadValue
 from ...controller.codec.topic import TopicKey
 from ...controller.model import numerals
-from ...controller.model.values import Partition, Replicas
+from ...controller.model.values import Replicas
 from ...stores import MetadataStore
 from ...stores.recipes import LEADER_KEY
 from ..collect.gathered import Gathered
-from ..collect.store import from_store
+from ..collect.store import from_store, target_of
 
 CALL_S: Final = 15.0
 READ_ALL_S: Final = 120.0
@@ -81,14 +81,7 @@ def _seen(name: Name, topic: TopicKey | BadValue | None, said: bulk.States, plac
         return Seen(problem=str(error))
     if found.is_offline:
         return Seen(problem=IS_OFFLINE)
-    return Seen(found.replicas, _target(found, topic), found.isr, found.leader)
-
-
-def _target(found: Partition, topic: TopicKey) -> Replicas | None:
-    kafka = topic.topic.kafka_moves.get(found.partition)
-    if found.target_replicas is None and kafka is not None:
-        return tuple(broker for broker in kafka.replicas if broker not in kafka.removing)
-    return found.target_replicas
+    return Seen(found.replicas, target_of(found, topic), found.isr, found.leader)
 
 
 def moving_in(store: MetadataStore) -> frozenset[Name]:

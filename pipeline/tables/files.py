@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from ..errors import BadInput, NotFound
 from .arrow import Arrow, conform
-from .declared import SNAPSHOT_TIME, VALID
+from .declared import PARTITION, PLAN, SNAPSHOT_TIME, VALID
 from .location import Location, location
 from .schema import Table
 
@@ -37,6 +37,7 @@ _NAME: Final = re.compile(r"[^\x00-\x1f\x7f/\\.][^\x00-\x1f\x7f/\\]{0,199}")  # 
 _ESCAPED: Final = re.compile(r"[\"#%'*/:=?\\{}\[\]^\x00-\x1f\x7f]")  # in names of folders, by Hive and Spark
 _SCHEMA_VERSION: Final = {b"kedge.schema": b"1"}
 PART: Final = "part"
+EVERY: Final = ""  # of rows that Spark gives to a worker, those of every plan
 _PLAN: Final = "plan"
 _TILDE: Final = "~"
 _NUMBERS: Final = re.compile(r"([0-9]+)")
@@ -244,6 +245,15 @@ def find_snapshots(root: Root, table: Table, cluster: str | None) -> list[Place]
     named = find_place(root, table, cluster, None).cluster
     found = [Place(root, named, name) for name in _snapshots(root, table, named)]
     return [place for place in found if is_in(place, table)]
+
+
+def find_planned(place: Place, name: str) -> Place | None:
+    """The last snapshot, up to the one at `place`, that has the plan; None if there is none, or if other snapshots are
+    out of reach, as the rows of a catalog are."""
+    there = [] if place.root.in_spark else find_snapshots(place.root, PARTITION, place.cluster)
+    names = [one.snapshot for one in there]
+    earlier = there[: names.index(place.snapshot) + 1] if there else []
+    return next((one for one in reversed(earlier) if one.has(PLAN, name)), None)
 
 
 def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | None) -> Place:

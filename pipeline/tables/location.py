@@ -113,28 +113,24 @@ class Location:
 
     def names(self, path: str) -> list[str]:
         """The names in a folder, sorted; empty if there is none."""
-        system, base = self._opened()
-        with self._reached(path):
-            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
-        return sorted(info.base_name for info in found)
+        return sorted(info.base_name for info in self._infos(path))
 
     def folders(self, path: str) -> list[str]:
         """The folders in a folder, sorted; empty if there is none."""
-        system, base = self._opened()
-        with self._reached(path):
-            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
-        return sorted(info.base_name for info in found if info.type == pafs.FileType.Directory)
+        return sorted(info.base_name for info in self._infos(path) if info.type == pafs.FileType.Directory)
 
     def modified(self, path: str) -> datetime:
         """When a file of the folder was last written, in UTC. Raises NotFound if there is none."""
-        system, base = self._opened()
-        with self._reached(path):
-            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
-        times = [info.mtime for info in found if info.mtime is not None]
+        times = [info.mtime for info in self._infos(path) if info.mtime is not None]
         if not times:
             raise NotFound(f"{self.where(path)}: the folder has no files")
         newest: datetime = max(times).astimezone(UTC)
         return newest
+
+    def _infos(self, path: str) -> list[Any]:
+        system, base = self._opened()
+        with self._reached(path):
+            return list(system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True)))
 
     @contextmanager
     def opened(self, path: str) -> Iterator[Any]:
@@ -170,8 +166,7 @@ class Location:
 
     def bytes_of(self, path: str) -> bytes:
         """The content of a file. Raises BadInput if it cannot be read."""
-        system, base = self._opened()
-        with self._reached(path), system.open_input_stream(_below(base, path)) as stream:
+        with self.opened(path) as stream:
             return bytes(stream.read())
 
     def write(self, path: str, data: Any) -> None:

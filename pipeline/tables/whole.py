@@ -70,11 +70,13 @@ def read_tables(place: Place, names: Iterable[str], plan: str | None = None) -> 
 
 def write_tables(place: Place, tables: Mapping[str, Arrow]) -> None:
     """The place has these tables. Validated rows, which are those with loads or with rejected rows of tables, are kept
-    in tables of their own, and what was collected stays as it is. Raises as `Place.write`."""
+    in tables of their own, and what was collected stays as it is; what is collected again leaves no validated rows.
+    Raises as `Place.write`."""
     is_valid = "replica_load" in tables or has_rows_of_tables(tables.get("rejected_rows"))
     plans = tables["plan"]["plan"].to_pylist() if "plan" in tables else []
-    if is_valid:
-        place.remove(PARTITION_VALID)
+    if PARTITION.name in tables:
+        for table in (PARTITION_VALID,) if is_valid else (PARTITION_VALID, PARTITION):
+            place.remove(table)
     for plan in plans:
         for table in (PLAN, *OF_WAVES[::-1], REDUCTION, PLAN_LOG_DIR):
             place.remove(table, plan)

@@ -10,14 +10,13 @@ import attrs
 from ..stages.compare import row_of
 from ..tables.arrow import Arrow, empty
 from ..tables.declared import PLAN, WAVE, WAVE_REASON
-from ..tables.files import Place, Wanted
+from ..tables.files import EVERY, Place, Wanted
 from .verb import Said, Tables, Told
 
 
 @attrs.frozen
 class Compare:
-    """Reads the existing plans of these names, and writes nothing. None: every plan; those of a catalog have to be
-    named."""
+    """Reads the existing plans of these names, and writes nothing. None: every plan."""
 
     names: tuple[str, ...] | None
 
@@ -26,7 +25,8 @@ class Compare:
 
     @property
     def looked_at(self) -> Sequence[Wanted]:
-        return [Wanted(table, name) for table in (PLAN, WAVE, WAVE_REASON) for name in self.names or ()]
+        names = (EVERY,) if self.names is None else self.names
+        return [Wanted(table, name) for table in (PLAN, WAVE, WAVE_REASON) for name in names]
 
     def run(self, place: Place, _: Tables, __: Told) -> Said:
         """`plans`: a row for each."""

@@ -17,8 +17,8 @@ from ..kernel.cluster import Bools, Cluster
 from ..kernel.holding import holding
 from ..stages.arrays import Limits, flat, indexed, leaving, matrix, to_cluster
 from ..tables.arrow import Arrow, in_order
-from ..tables.declared import BROKER, PARTITION, PLAN, REJECTED_ROWS, REPLICA_LOAD
-from ..tables.files import Place, Wanted, find_snapshots, read_all, wanted
+from ..tables.declared import BROKER, PARTITION, REJECTED_ROWS, REPLICA_LOAD
+from ..tables.files import Place, Wanted, find_planned, read_all, wanted
 from .verb import Said, Tables, Told
 
 _NAMED_MAX: Final = 20
@@ -41,7 +41,7 @@ class IsEmpty:
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 if a broker holds or may hold something. Raises BadInput for a broker that neither the snapshot
         nor that of the plan has."""
-        planned = _planned(place, self.name)
+        planned = find_planned(place, self.name)
         partition, load = in_order(PARTITION, given["partition"]), given.get("replica_load")
         cluster = to_cluster(given["broker"], partition, load, limits=Limits(), ignore_racks=True)
         values, lengths = flat(partition.column("target_replicas"))
@@ -73,15 +73,6 @@ class IsEmpty:
         if unknown := sorted({*self.brokers} - {*cluster.brokers.tolist(), *before}):
             raise BadInput(f"unknown brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
         return self.brokers or tuple(draining)
-
-
-def _planned(place: Place, name: str) -> Place | None:
-    """The last snapshot, up to the one at `place`, that has the plan; None if there is none, or if other snapshots are
-    out of reach, as the rows of a catalog are."""
-    there = [] if place.root.in_spark else find_snapshots(place.root, PARTITION, place.cluster)
-    names = [one.snapshot for one in there]
-    earlier = there[: names.index(place.snapshot) + 1] if there else []
-    return next((one for one in reversed(earlier) if one.has(PLAN, name)), None)
 
 
 def _row(cluster: Cluster, broker: int, held: Bools, led: Bools, coming: Bools) -> dict[str, Any]:

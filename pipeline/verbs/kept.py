@@ -44,6 +44,9 @@ class Kept(Place):
     def last_with(self, table: Table) -> Place | None:
         return self.base.last_with(table)
 
+    def parts(self, table: Table) -> list[str]:
+        return self.base.parts(table)
+
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
         self._change(table, part, conform(table, rows, table.name))
 
@@ -107,6 +110,11 @@ class Given(Place):
 
     def last_with(self, table: Table) -> Place | None:
         return self if self.has(table) else None
+
+    def parts(self, table: Table) -> list[str]:
+        """Of a table of plans."""
+        rows = self.tables.get(table.name)
+        return [] if rows is None else sorted(set(rows["plan"].to_pylist()))
 
 
 def _sorted(table: Table, found: Arrow) -> Arrow:

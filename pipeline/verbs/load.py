@@ -25,22 +25,22 @@ from ..tables.declared import (
     BROKER_DEFAULT,
     BROKER_LOAD,
     BROKER_SAMPLE,
-    BROKER_VALID,
-    LOG_DIR_VALID,
+    LOG_DIR,
     MEASURES,
     PARTITION,
-    PARTITION_VALID,
     RACK_LOAD,
     REJECTED_ROWS,
     REPLICA_LOAD,
     REPLICA_SAMPLE,
     SNAPSHOT_TIME,
-    TABLES,
 )
 from ..tables.files import Place, Wanted, wanted
 from ..tables.rejects import rejected_counts
+from ..tables.whole import write_tables
 from .saying import reason_counts, reason_rows
 from .verb import Said, Tables, Told
+
+_MADE: Final = (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR, BROKER, PARTITION)
 
 
 @attrs.frozen
@@ -103,16 +103,9 @@ class Load:
         return [unknown] if is_sampled and not is_known else []
 
     def _write(self, place: Place, given: Tables, found: Tables) -> None:
-        """Write all tables, the partitions last, since they make the snapshot exist."""
-        place.remove(PARTITION_VALID)
         if self.taken_at is not None:
-            place.remove(PARTITION)
-            for name in sorted(given.keys() - {"rejected_rows"}, key=lambda name: name == "partition"):
-                place.write(TABLES[name], given[name])
-        made = (REJECTED_ROWS, REPLICA_LOAD, BROKER_LOAD, RACK_LOAD, LOG_DIR_VALID, BROKER_VALID, PARTITION_VALID)
-        for table in made:
-            if table.key in found:
-                place.write(table, found[table.key])
+            write_tables(place, {name: rows for name, rows in given.items() if name != REJECTED_ROWS.name})
+        write_tables(place, {table.name: found[table.name] for table in _MADE if table.name in found})
 
 
 def _samples(place: Place) -> Tables:

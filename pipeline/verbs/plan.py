@@ -14,28 +14,16 @@ import attrs
 from ...controller.model.plural import counted
 from ..cautions import copied_words, of_drain, of_plan, ratio_words
 from ..errors import BadInput, NotFound
+from ..stages.added import with_added
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
 from ..stages.export import chosen_dirs, plan_json
-from ..stages.plan import plan, with_added
+from ..stages.plan import plan
 from ..stages.requests import KINDS, BalanceDisks, Drain, Request, Undo, settings_of
 from ..tables.arrow import Arrow
-from ..tables.declared import (
-    BROKER_DEFAULT,
-    DRAINING,
-    LOG_DIR,
-    OF_WAVES,
-    PARTITION,
-    PLAN,
-    PLAN_LOG_DIR,
-    PLAN_MOVE,
-    REDUCTION,
-    REJECTED_ROWS,
-    REPLICA_LOG,
-    SNAPSHOT,
-    TABLES,
-)
-from ..tables.files import Place, Wanted, find_snapshots, wanted
+from ..tables.declared import BROKER_DEFAULT, DRAINING, LOG_DIR, PLAN_MOVE, REJECTED_ROWS, REPLICA_LOG, SNAPSHOT
+from ..tables.files import Place, Wanted, find_planned, wanted
+from ..tables.whole import write_tables
 from .saying import reason_counts, reason_rows
 from .verb import Output, Said, Tables, Told
 
@@ -79,7 +67,7 @@ class Plan:
             told=told,
         )
         if not self.dry_run:
-            self._write(place, found)
+            write_tables(place, found)
             if self.plans is not None:
                 self.plans.write(place, plan_json(found["plan_move"], dirs=chosen_dirs(found)))
             if self.pages is not None:
@@ -87,12 +75,6 @@ class Plan:
 
                 self.pages.write(place, page_of(place.cluster, place.snapshot, {**given, **found}))
         return self._say(place, given, found)
-
-    def _write(self, place: Place, found: Tables) -> None:
-        for table in (PLAN, *OF_WAVES[::-1], REDUCTION, PLAN_LOG_DIR):
-            place.remove(table, self.name)
-        for name in sorted(found, key=lambda name: name == "plan"):
-            place.write(TABLES[name], found[name], self.name)
 
     def _say(self, place: Place, given: Tables, found: Tables) -> Said:
         log_dirs = given[LOG_DIR.name].to_pylist() if LOG_DIR.name in given else []
@@ -123,12 +105,10 @@ def _moves(place: Place, name: str) -> Arrow:
     """What the plan changed: of the last snapshot that has it, up to the one at `place`."""
     if place.root.in_spark:
         raise BadInput(f"{place.root}: plans are undone only where tables are files that Spark is not needed for")
-    snapshots = find_snapshots(place.root, PARTITION, place.cluster)
-    earlier = snapshots[: snapshots.index(place) + 1] if place in snapshots else snapshots
-    planned = [one for one in earlier if one.has(PLAN, name)]
-    if not planned:
+    planned = find_planned(place, name)
+    if planned is None:
         raise NotFound(f"no plan {name} of cluster {place.cluster} in any snapshot up to {place.snapshot}")
-    return planned[-1].read(PLAN_MOVE, name)
+    return planned.read(PLAN_MOVE, name)
 
 
 def _warnings(kind: str, settings: dict[str, Any], brokers: list[dict[str, Any]]) -> list[str]:

@@ -8,9 +8,7 @@ from typing import ClassVar, Final
 import attrs
 import pyarrow as pa
 
-from ..stages.outlook import with_racks
-from ..stages.requests import settings_of
-from ..stages.waves import with_targets
+from ..stages.added import with_planned
 from ..tables.arrow import empty
 from ..tables.declared import (
     BROKER,
@@ -54,9 +52,7 @@ class Show:
         """`more`: the number of rows that are left out of each list."""
         given = {**{table.name: empty(table) for table in (WAVE, WAVE_MOVE, WAVE_REASON)}, **given}
         log_dirs = given["log_dir"].to_pylist() if "log_dir" in given else []
-        (said,) = given["plan"].to_pylist()
-        brokers = with_racks(with_targets(given), settings_of(said)).to_pylist()
-        row, lines = describe(place, given, brokers, log_dirs)
+        row, lines = describe(place, given, with_planned(given).to_pylist(), log_dirs)
         tables = {
             "moves": given["plan_move"].sort_by(_LARGEST),
             "refused": pa.concat_tables([given["plan_reason"], given["wave_reason"]]),

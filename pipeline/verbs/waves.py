@@ -10,7 +10,8 @@ import attrs
 from ...controller.model.plural import counted
 from ..amounts import duration
 from ..cautions import of_capacities, of_waves, size_words, too_long
-from ..stages.waves import WaveSettings, waves, with_targets
+from ..stages.added import with_planned
+from ..stages.waves import WaveSettings, waves
 from ..tables.declared import BROKER_DEFAULT, BROKER_LOAD, OF_WAVES, PLAN, PLAN_MOVE, SNAPSHOT, WAVE
 from ..tables.files import Place, Wanted, wanted
 from .saying import reason_counts, reason_rows
@@ -48,7 +49,7 @@ class Waves:
         named = place.named if self.named else {}
         notes = of_waves(listed)
         if listed:
-            notes += of_capacities(with_targets(given).to_pylist(), networks=self.settings.throttle_bps is None)
+            notes += of_capacities(with_planned(given).to_pylist(), networks=self.settings.throttle_bps is None)
         made = {"waves": listed, "reasons": reasons, "notes": notes, "written": not self.dry_run}
         shown = [(f"wave {row['wave']}", wave_words(row)) for row in listed]
         lines = [*shown, *reason_rows("refused", "move", reasons), *(("note", text) for text in notes), _total(listed)]

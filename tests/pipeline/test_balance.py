@@ -218,6 +218,14 @@ def test_a_budget_serves_the_fullest_brokers_first() -> None:
     }
 
 
+def test_a_replica_that_comes_back_costs_nothing() -> None:
+    """So a budget of what is copied without one changes nothing."""
+    given = generate(brokers=10, topics=6, partitions=4, replication_factor=2, racks=0, empty_brokers=2, seed=14)
+    found = plan(given, Rebalance(0.01, 10**15), name="p")
+    (copied,) = found["plan"]["bytes_copied"].to_pylist()
+    assert plan(given, Rebalance(0.01, copied), name="p")["plan_move"].equals(found["plan_move"])
+
+
 def test_a_partition_above_the_level_stays_with_a_reason() -> None:
     parts = [("big", 0, [1], 10, 90.0), *(("t", p, [1 + p % 3], 10, 1.0) for p in range(30))]
     found = made(cluster([broker(b) for b in range(1, 4)], parts), Rebalance(by=("network-in",)))

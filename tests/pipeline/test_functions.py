@@ -154,6 +154,8 @@ def test_validated_rows_are_written_beside_those_collected(tmp_path: Path) -> No
     local.write(local.validate(collected), tmp_path, cluster="c", snapshot="1")
     assert local.read(tmp_path)["partition"].num_rows == 2
     assert local.read(tmp_path, ["partition_valid"])["partition"].num_rows == 1
+    local.write(collected, tmp_path, cluster="c", snapshot="1")
+    assert local.read(tmp_path, ["partition_valid"]) == {}
 
 
 def test_commands_find_what_a_job_wrote_to_a_new_root(tmp_path: Path) -> None:

@@ -187,6 +187,7 @@ def test_a_move_that_needs_the_disk_of_another_waits_for_it() -> None:
     partitions = [partition("a", 0, [1]), partition("b", 0, [2]), partition("c", 0, [2])]
     given = {**tables(brokers, partitions), "replica_load": loads({("a", 0): 50, ("b", 0): 50, ("c", 0): 40})}
     moves = {"a": ([1], [2]), "b": ([2], [1]), "c": ([2], [1])}
+    given |= plan(given, Leaders(), name="p")
     given["plan_move"] = from_rows(PLAN_MOVE, [("p", t, 0, a, b, a[0], 1, 0.0) for t, (a, b) in moves.items()])
     found = waves(given, "p", WaveSettings(disk_ceiling=1.0))
     assert [(row["wave"], row["topic"]) for row in rows(found, "wave_move")] == [(1, "b"), (2, "a"), (3, "c")]

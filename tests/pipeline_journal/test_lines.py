@@ -53,7 +53,7 @@ def test_lines_of_damaged_files_that_pass_once_give_what_the_files_give(
         file = data.draw(st.sampled_from(files))
         if file.exists():
             befall(data, file)
-    left = journal_files([folder])
+    left = [file for file in journal_files([folder]) if file.stat().st_size]  # one without a byte has no row
     events = list(chain.from_iterable(read_parts(part_of(file)) for file in left))
     takeovers = [event for event in events if event.row is not None and event.row["event"] == "Takeover"]
     assert audit_of(events, takeovers) == audit(left)

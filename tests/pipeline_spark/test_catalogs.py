@@ -19,8 +19,8 @@ from kedge.pipeline.policy import Fleet, Policy
 from kedge.pipeline.stages.arrays import Limits
 from kedge.pipeline.stages.requests import Drain, Leaders
 from kedge.pipeline.stages.waves import WaveSettings
-from kedge.pipeline.tables.declared import BROKER
-from kedge.pipeline.tables.files import Place
+from kedge.pipeline.tables.declared import BROKER, RUN
+from kedge.pipeline.tables.files import Place, Wanted
 from kedge.pipeline.tables.location import Location
 from kedge.pipeline.verbs.check import Check
 from kedge.pipeline.verbs.compare import Compare
@@ -327,3 +327,29 @@ def test_each_snapshot_is_worked_on_once(spark: SparkSession, schema: str, tmp_p
     found = results(Catalog(spark, root), Counted("p", Leaders(), Limits()), places)
     assert [said.code for _, said in found if isinstance(said, Said)] == [0, 0, 0]
     assert {file.name: file.read_text() for file in tmp_path.iterdir()} == dict.fromkeys(("g0", "g1", "g2"), "once")
+
+
+@attrs.frozen
+class LastRun:
+    """A verb that says which run is the last one of the cluster."""
+
+    title: str = ""
+    wanted: tuple[Wanted, ...] = (Wanted(RUN, optional=True, last=True),)
+
+    def run(self, _: Place, given: Any, __: Any) -> Said:
+        return Said({"last": given["run"]["row"].to_pylist()}, ())
+
+
+def test_last_snapshot_without_a_time_is_chosen_as_in_files(spark: SparkSession, schema: str) -> None:
+    from kedge.pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
+    from kedge.pipeline.spark.groups import results  # noqa: PLC0415
+
+    spark.sql(f"CREATE SCHEMA {schema}")
+    columns = ", ".join(f"{name} {kind}" for name, kind, _ in RUN.columns)
+    rows = [("c", name, "", "", f"of {name}", 0) for name in ("9", "10")]
+    runs = spark.createDataFrame(rows, f"cluster string, snapshot string, {columns}")
+    runs.write.partitionBy("cluster", "snapshot").saveAsTable(f"{schema}.run")
+    root = Location(f"catalog:{schema}")
+    ((_, said),) = results(Catalog(spark, root), LastRun(), [Place(root, "c", "11")])
+    assert isinstance(said, Said)
+    assert said.row == {"last": ["of 10"]}

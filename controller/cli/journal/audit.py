@@ -13,26 +13,16 @@ from typing import Any, Final
 
 import click
 
-from ....pipeline.audit import KINDS, Audit, Violation
+from ....pipeline.audit import KINDS, Audit
 from ....pipeline.audit import audit as audit_here
+from ....pipeline.audit.values import VIOLATION_COLUMNS
 from ....pipeline.journal.files import NoJournal
 from ....pipeline.progress import Progress
 from ....pipeline.progress import progress as progress_here
 from ....pipeline.report import audit_page
 from ....pipeline.written import written_as
 from ...model.plural import counted
-from ..engines import (
-    LOCAL,
-    Engine,
-    journals_in,
-    need_one,
-    of_cluster,
-    options,
-    out_option,
-    plan_option,
-    settled,
-    spark,
-)
+from ..engines import LOCAL, Engine, journals_in, need_one, of_cluster, options, out_option, plan_option, settled, spark
 from ..extras import need
 from ..options import command, group, json_option, option, quiet_option
 from ..printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
@@ -153,18 +143,8 @@ def print_json(audits: Audits) -> None:
 
 
 def print_table(audits: Audits) -> None:
-    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
-    print_by_cluster(columns, {cluster: [_cells(v) for v in found.violations] for cluster, found in audits.items()})
-
-
-def _cells(v: Violation) -> tuple[str, ...]:
-    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
-    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
-
-
-def _of(v: Violation) -> str:
-    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
-    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
+    rows = {cluster: [tuple(map(str, v.cells)) for v in found.violations] for cluster, found in audits.items()}
+    print_by_cluster(VIOLATION_COLUMNS, rows)
 
 
 def conclude(audits: Audits) -> None:

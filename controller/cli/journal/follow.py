@@ -2,8 +2,6 @@
 
 * A batch is printed and written before Spark notes it in the checkpoint. After a crash it is repeated: its tables are
   the same files, its lines are printed again.
-* Spark waits ten seconds for the Python process that lists the files, and no setting changes that. On a machine that is
-  too busy the stream is started again.
 * SIGINT and SIGTERM end the stream. A batch that runs then is repeated by the next start.
 * Exit code 1: violations were found since the start. 2: the stream could not run; or lines were rejected, and no
   violation was found.
@@ -18,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
-from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from ....pipeline.audit import RejectedRow, Violation
 from ...model.plural import counted
@@ -74,7 +71,7 @@ def _claimed(checkpoint: str) -> str:
 
 def _run(session: Any, wanted: Wanted, found: _Found) -> None:
     from ....pipeline.errors import EngineFailed  # noqa: PLC0415 - Spark is there, as it is running
-    from ....pipeline.spark.follow import start, wait  # noqa: PLC0415
+    from ....pipeline.spark.follow import run  # noqa: PLC0415
     from ....pipeline.tables.location import Location  # noqa: PLC0415
 
     paths = [str(path.absolute()) for path in wanted.paths]
@@ -82,16 +79,9 @@ def _run(session: Any, wanted: Wanted, found: _Found) -> None:
     stopped = threading.Event()
     with handled(lambda *_: stopped.set()):  # PySpark's own handler fails the batch
         try:
-            for attempt in Retrying(retry=retry_if_exception(_is_late), stop=stop_after_attempt(5), reraise=True):
-                with attempt:
-                    query = start(session, paths, checkpoint, found.take, once=wanted.once, cluster=wanted.cluster)
-                    wait(query, stopped)
+            run(session, paths, checkpoint, found.take, stopped, once=wanted.once, cluster=wanted.cluster)
         except EngineFailed as error:
             found.fail(error)
-
-
-def _is_late(error: BaseException) -> bool:
-    return "Python worker failed to connect back" in str(error)
 
 
 class _Found:

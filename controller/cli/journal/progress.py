@@ -19,18 +19,7 @@ from ....pipeline.progress.values import WaveTime
 from ....pipeline.progress.waves import summary_of, wave_times
 from ...model.plural import counted
 from ..copying import copied
-from ..engines import (
-    LOCAL,
-    Engine,
-    journals_in,
-    need_one,
-    of_cluster,
-    options,
-    out_option,
-    plan_option,
-    settled,
-    spark,
-)
+from ..engines import LOCAL, Engine, journals_in, need_one, of_cluster, options, out_option, plan_option, settled, spark
 from ..extras import need
 from ..options import Moment, command, json_option, option, quiet_option
 from ..printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say, utc

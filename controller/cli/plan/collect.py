@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,17 +17,15 @@ from ....pipeline.collect.sources import sources as files_of
 from ....pipeline.tables.declared import PARTITION
 from ....pipeline.tables.files import Place, check_name
 from ....pipeline.tables.location import Location
-from ....pipeline.verbs.collect import Collect
-from ....pipeline.verbs.kept import Given, Kept
+from ....pipeline.verbs.collect import Collect, Keep
 from ....pipeline.verbs.load import Load
-from ....pipeline.verbs.verb import Said, unheard
-from ..engines import Engine, spark
+from ..engines import LOCAL, SPARK, Engine
 from ..extras import need
 from ..options import CONNECTION, Moment, command, group, option
-from ..printing import confirm, fail, print_pairs, say, without_place
+from ..printing import confirm, fail, say, without_place
 from ..store.opening import bar
 from .options import Common, alone, failing, formatted, output_options
-from .running import finish, need_spark, say_json, told_of
+from .running import finish, need_spark, told_of
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -103,19 +100,17 @@ def collect(
             many = Common(tables, None, None, as_json, dry_run, plain, engine, all_clusters=True, all_snapshots=True)
             _collect_landing(many, landing, new=new)
             return
+        if tables.in_spark:
+            need_spark(engine, tables)
+        place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         with bar("collecting", shown=not plain):
-            if tables.in_spark:
-                need_spark(engine, tables)
-            place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
             gathered = Gathered()
             of = Of(_moment(taken_at), cluster if broker_list_cluster is None else broker_list_cluster)
             consistent = _read(gathered, sources, of)
-            verb = Load(dry_run, consistent, tuple(gathered.notes), taken_at=of.taken_at)
-            result = (
-                _in_catalog(verb, place, gathered) if tables.in_spark else verb.run(place, gathered.tables(), unheard)
-            )
-    say_json(result.row) if as_json else print_pairs(result.lines)
-    sys.exit(result.code)
+        load = Load(dry_run, consistent, tuple(gathered.notes), taken_at=of.taken_at)
+        one = Common(tables, cluster, snapshot, as_json, dry_run, plain, SPARK if tables.in_spark else LOCAL)
+        results, failed = told_of(one, Keep(load, gathered.tables()), at=lambda _: [place])
+    finish(one, results, failed=failed)
 
 
 def _check(given: Mapping[str, Any], *, new: bool) -> None:
@@ -134,17 +129,6 @@ def _check(given: Mapping[str, Any], *, new: bool) -> None:
 
 def _moment(at_ms: int | None) -> datetime:
     return datetime.now(UTC) if at_ms is None else datetime.fromtimestamp(at_ms / 1000, UTC)
-
-
-def _in_catalog(verb: Load, place: Place, gathered: Gathered) -> Said:
-    kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
-    result = verb.run(kept, gathered.tables(), unheard)
-    with spark() as session:
-        from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
-        from ....pipeline.spark.groups import keep  # noqa: PLC0415
-
-        keep(Catalog(session, place.root), kept)
-    return result
 
 
 def _read(into: Gathered, sources: dict[str, Any], of: Of) -> bool | None:

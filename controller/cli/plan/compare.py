@@ -11,16 +11,15 @@ import attrs
 
 from ....pipeline.amounts import duration
 from ....pipeline.cautions import known_amount, ratio_words
-from ....pipeline.errors import BadInput, NotFound
+from ....pipeline.errors import NotFound
 from ....pipeline.stages.compare import differing, total_of
 from ....pipeline.tables.files import Place, check_name
 from ....pipeline.tables.location import Location
 from ....pipeline.verbs.compare import Compare
 from ...model.plural import counted
-from ..engines import Engine
-from ..options import command, json_option, option, quiet_option
+from ..options import command, option
 from ..printing import print_pairs, print_rows
-from .options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
+from .options import CLUSTER, EVERY_CLUSTER, SINCE, UNTIL, Common, choosing, failing, snapshot_option
 from .running import places, say_json, told_of
 
 _COLUMNS: Final = (
@@ -39,17 +38,9 @@ _BOTH: Final = "{:.4f} to {:.4f}"
 
 
 @command("compare", example="kedge plan compare tables --name drain --since 2026-11")
-@formatted
 @option("--name", "names", metavar="NAME", multiple=True, required=True, help="Plan to compare; may be repeated.")
-@cluster_option
-@option("--snapshot", metavar="ID", group=CHOOSE, none="all with such a plan", help="Snapshot to work on.")
-@since
-@until
-@option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES.")
-@json_option()
-@quiet_option
-@alone
-def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json: bool, **where: Any) -> None:
+@choosing(CLUSTER, snapshot_option(none="all with such a plan"), SINCE, UNTIL, EVERY_CLUSTER, is_of_all=True)
+def compare(common: Common, *, names: tuple[str, ...]) -> None:
     """Compare the plans of earlier snapshots.
 
     Prints for each snapshot and plan what it moves, how balanced the brokers are before and after, and how long its
@@ -61,11 +52,10 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
     with failing():
         for name in named:
             check_name(name, "--name")
-        common = common_of(tables, engine, **where)
         rows, failed = _rows(common, named)
     totals = [total_of(of) for name in named if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
-    if as_json:
+    if common.as_json:
         whose = {} if common.all_clusters else {"cluster": rows[0]["cluster"]}
         say_json({**whose, "plans": rows, "totals": totals, "settings": differ})
     else:
@@ -74,24 +64,6 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
             print_pairs((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
     if failed:
         sys.exit(2)
-
-
-def common_of(
-    tables: Location,
-    engine: Engine,
-    *,
-    cluster: str | None,
-    snapshot: str | None,
-    since: str | None,
-    until: str | None,
-    all_clusters: bool,
-) -> Common:
-    """Which snapshots are meant, as the commands say it that plan."""
-    if snapshot is not None and (since is not None or until is not None):
-        raise BadInput("--snapshot and --since or --until exclude each other")
-    every = snapshot is None
-    plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, engine=engine)
-    return attrs.evolve(plain, all_clusters=all_clusters, all_snapshots=every, since=since, until=until).checked()
 
 
 def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]], bool]:

@@ -37,16 +37,7 @@ from ....pipeline.verbs.verb import Output
 from ...model.numerals import items
 from ..options import OUTPUT, Amount, Command, command, option
 from ..printing import file_problem, folder_problem
-from .options import (
-    BROKER_OPTIONS,
-    RACK_OPTIONS,
-    TOPIC_OPTIONS,
-    Brokers,
-    Common,
-    NewBrokers,
-    failing,
-    replayed,
-)
+from .options import BROKER_OPTIONS, RACK_OPTIONS, TOPIC_OPTIONS, Brokers, Common, NewBrokers, failing, replayed
 from .running import finish, told_of
 
 _T = TypeVar("_T", bound=Callable[..., Any])

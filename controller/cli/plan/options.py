@@ -111,8 +111,11 @@ class Common:
             fail("--cluster and --all-clusters exclude each other")
         if self.all_snapshots and self.snapshot is not None:
             fail("--snapshot and --all-snapshots exclude each other")
-        if not self.all_snapshots and (self.since is not None or self.until is not None):
-            fail("--since and --until need --all-snapshots")
+        if self.since is not None or self.until is not None:
+            if self.snapshot is not None:
+                fail("--snapshot and --since or --until exclude each other")
+            if not self.all_snapshots:
+                fail("--since and --until need --all-snapshots")
         return self
 
     @property
@@ -122,27 +125,17 @@ class Common:
 
 CHOOSE: Final = "Clusters and snapshots"
 alone: Final = engine_option("for several clusters or tables that are not local")
-cluster_option: Final = option(
-    "--cluster", metavar="ID", group=CHOOSE, none="the only one in TABLES", help="Cluster to work on."
-)
-since: Final = option("--since", metavar="ID", group=CHOOSE, none="the first", help="First snapshot, by name.")
-until: Final = option("--until", metavar="ID", group=CHOOSE, none="the last", help="Last snapshot, by name.")
 dry_run_option: Final = option("--dry-run", is_flag=True, group=OUTPUT, help="Print the result, and write nothing.")
-_SNAPSHOT: Final = option("--snapshot", metavar="ID", group=CHOOSE, none="the newest", help="Snapshot to work on.")
-_EVERY_CLUSTER: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES in one run.")
-_EVERY_SNAPSHOT: Final = option(
-    "--all-snapshots", is_flag=True, group=CHOOSE, help="Every snapshot of the cluster, with today's options."
+_chosen: Final = partial(option, group=CHOOSE)
+snapshot_option: Final = partial(_chosen, "--snapshot", metavar="ID", help="Snapshot to work on.")
+CLUSTER: Final = _chosen("--cluster", metavar="ID", none="the only one in TABLES", help="Cluster to work on.")
+SNAPSHOT: Final = snapshot_option(none="the newest")
+SINCE: Final = _chosen("--since", metavar="ID", none="the first", help="First snapshot, by name.")
+UNTIL: Final = _chosen("--until", metavar="ID", none="the last", help="Last snapshot, by name.")
+EVERY_CLUSTER: Final = _chosen("--all-clusters", is_flag=True, help="Every cluster of TABLES.")
+_EVERY_SNAPSHOT: Final = _chosen(
+    "--all-snapshots", is_flag=True, help="Every snapshot of the cluster, with today's options."
 )
-
-
-def engined(command: T) -> T:
-    """Adds TABLES, the options that choose clusters, output and engine, as one argument `common`."""
-    return _common(command, _EVERY_CLUSTER)
-
-
-def replayed(command: T) -> T:
-    """As `engined`, with --all-snapshots, --since and --until."""
-    return _common(command, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until)
 
 
 def output_options(command: T) -> T:
@@ -165,18 +158,31 @@ def formatted(command: T) -> T:
     return found
 
 
-def _common(command: T, *more: Callable[[Any], Any]) -> T:
+def choosing(*options: Callable[[Any], Any], writes: bool = False, is_of_all: bool = False) -> Callable[[T], T]:
+    """Adds TABLES, these options, and those of output and engine, as one argument `common`. `writes`: --dry-run is one
+    of them; `is_of_all`: without --snapshot it is about every snapshot."""
     fields = {field.name for field in attrs.fields(Common)}
+    output: Any = output_options if writes else lambda command: json_option()(quiet_option(command))
 
-    def taking(tables: Location, *, engine: Engine, **options: Any) -> Any:
-        given = {name: options.pop(name) for name in fields & options.keys()}
-        return command(Common(tables, engine=engine, **given).checked(), **options)
+    def added(command: T) -> T:
+        def taking(tables: Location, *, engine: Engine, **given: Any) -> Any:
+            chosen: dict[str, Any] = {"cluster": None, "snapshot": None, "dry_run": not writes, "plain": not writes}
+            chosen |= {name: given.pop(name) for name in fields & given.keys()}
+            if is_of_all:
+                chosen["all_snapshots"] = chosen["snapshot"] is None
+            return command(Common(tables, engine=engine, **chosen).checked(), **given)
 
-    wrapped = output_options(alone(renamed(taking, command)))
-    for add in reversed((formatted, cluster_option, _SNAPSHOT, *more)):
-        wrapped = add(wrapped)
-    found: T = wrapped
-    return found
+        wrapped = output(alone(renamed(taking, command)))
+        for add in reversed((formatted, *options)):
+            wrapped = add(wrapped)
+        found: T = wrapped
+        return found
+
+    return added
+
+
+engined: Final = choosing(CLUSTER, SNAPSHOT, EVERY_CLUSTER, writes=True)
+replayed: Final = choosing(CLUSTER, SNAPSHOT, EVERY_CLUSTER, _EVERY_SNAPSHOT, SINCE, UNTIL, writes=True)
 
 
 @contextmanager

@@ -30,23 +30,20 @@ from ....pipeline.tables.location import Location
 from ....pipeline.tables.schema import Table
 from ....pipeline.verbs.local import results
 from ....pipeline.verbs.verb import Said, Told, Verb
-from ..engines import AUTO, LOCAL, SPARK, Engine, is_active, spark
+from ..engines import AUTO, LOCAL, SPARK, Engine, settled, spark
 from ..printing import compact, note, one_line, print_pairs, say
 from ..store.opening import bar
 from .options import Common
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
-    if engine != AUTO:
-        return engine
-    if is_active():
-        note("engine: spark, because a session is active")
-        return SPARK
-    why = _why_spark(tables, of)
-    if why is None:
-        return LOCAL
-    if (missing := _missing()) is not None:
-        note(f"engine: local, although {why}: {missing}")
+    found = settled(engine)
+    if found == SPARK or engine == LOCAL or (why := _why_spark(tables, of)) is None:
+        return found
+    from ....pipeline.spark.session import missing  # noqa: PLC0415 - looked for where it may be needed
+
+    if (lacking := missing()) is not None:
+        note(f"engine: local, although {why}: {lacking}")
         return LOCAL
     note(f"engine: spark, because {why}")
     return SPARK
@@ -68,32 +65,25 @@ def _why_spark(tables: Location, of: Sequence[Place]) -> str | None:
     return f"there are {clusters} clusters" if clusters > 1 else None
 
 
-def _missing() -> str | None:
-    from ....pipeline.spark.session import missing  # noqa: PLC0415 - looked for where it may be needed
-
-    return missing()
-
-
 def told_of(
     common: Common,
     verb: Verb,
     place_of: tuple[Table, str] = (PARTITION, PART),
     *,
-    at: _At | None = None,
+    at: Callable[[Location], list[Place]] | None = None,
     why: dict[str, str] | None = None,
-    check: Callable[[Sequence[Place]], None] | None = None,
 ) -> tuple[list[Said], bool]:
     """The results by snapshot, and whether some snapshots could not be used.
 
     `at`: the snapshots, by where the tables are; without it those that the options choose. `place_of`: a table and part
-    without which one of several clusters is skipped. `check` is called with the places first. The error of a single
-    cluster is raised; those of several are printed, and put into `why` by cluster.
+    without which one of several clusters is skipped. The error of a single cluster is raised; those of several are
+    printed, and put into `why` by cluster.
     """
     results: list[Said] = []
     failed = False
     at = at or (lambda tables: places(attrs.evolve(common, tables=tables), *place_of))
-    run = _in_catalog if common.tables.in_spark else _in_files
-    for place, found in run(common, verb, place_of, at, check):
+    run = _in_catalog(common, verb, place_of, at) if common.tables.in_spark else _over(common, verb, at(common.tables))
+    for place, found in run:
         if isinstance(found, Said):
             results.append(found)
             continue
@@ -147,12 +137,6 @@ def _none(common: Common, table: Table, part: str) -> NoReturn:
 
 
 _Results = Iterable[tuple[Place, Said | PipelineError]]
-_Check = Callable[[Sequence[Place]], None] | None
-_At = Callable[[Location], list[Place]]
-
-
-def _in_files(common: Common, verb: Verb, _: tuple[Table, str], at: _At, check: _Check) -> _Results:
-    return _over(common, verb, _checked(at(common.tables), check))
 
 
 def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
@@ -171,7 +155,9 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
     yield from found
 
 
-def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], at: _At, check: _Check) -> _Results:
+def _in_catalog(
+    common: Common, verb: Verb, place_of: tuple[Table, str], at: Callable[[Location], list[Place]]
+) -> _Results:
     need_spark(common.engine, common.tables)
     with bar(verb.title, shown=not common.plain) as told, spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
@@ -179,14 +165,8 @@ def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], at: _At
 
         with _watched(session, common, told):
             catalog = Catalog(session, common.tables)
-            of = _checked(at(catalog.listed((PARTITION, PART), place_of)), check)
+            of = at(catalog.listed((PARTITION, PART), place_of))
             return in_groups(catalog, verb, of) if of else []
-
-
-def _checked(of: list[Place], check: _Check) -> list[Place]:
-    if check is not None:
-        check(of)
-    return of
 
 
 def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager[None]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -24,41 +23,19 @@ from ....pipeline.verbs.forget import Forget, old_snapshots
 from ....pipeline.verbs.show import Show
 from ....pipeline.verbs.verb import Said
 from ...model.plural import counted
-from ..engines import SPARK, Engine, spark
-from ..options import Duration, Whole, command, json_option, option, quiet_option
+from ..options import Duration, Whole, command, option
 from ..printing import ids, print_pairs, print_rows
-from .compare import common_of
-from .options import (
-    CHOOSE,
-    Brokers,
-    Common,
-    alone,
-    cluster_option,
-    engined,
-    failing,
-    formatted,
-    output_options,
-    since,
-    until,
-)
-from .running import finish, need_spark, places, told_of
+from .options import CLUSTER, EVERY_CLUSTER, SINCE, UNTIL, Brokers, Common, choosing, engined, failing
+from .running import finish, places, told_of
 
 _DAY_S: Final = 86_400
 _PLANS: Final = ("snapshot", "plan", "kind", "partitions", "copies", "complete", "waves", "time")
 _NAMES: Final = {"moves": "move", "refused": "refused move", "waves": "wave"}
-_every_cluster: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES.")
 
 
 @command("list", example="kedge plan list tables --since 2026-11")
-@formatted
-@cluster_option
-@since
-@until
-@_every_cluster
-@json_option()
-@quiet_option
-@alone
-def list_(*, tables: Location, engine: Engine, as_json: bool, **where: Any) -> None:
+@choosing(CLUSTER, SINCE, UNTIL, EVERY_CLUSTER, is_of_all=True)
+def list_(common: Common) -> None:
     """List the snapshots in TABLES, and the plans of each.
 
     Prints for each plan what it moves, whether it does all that was requested, and its waves. Nothing is written.
@@ -66,30 +43,12 @@ def list_(*, tables: Location, engine: Engine, as_json: bool, **where: Any) -> N
     Exit code: 0 listed; 2 there is no snapshot, or a plan cannot be read.
     """
     with failing():
-        common = attrs.evolve(common_of(tables, engine, snapshot=None, **where), as_json=as_json)
-        with _plans(common) as (common, names):
-            results, failed = told_of(common, Compare(names))
-    if not as_json:
+        results, failed = told_of(common, Compare(None))
+    if not common.as_json:
         rows = (row for one in results for row in _listed(one.row, with_cluster=common.all_clusters))
         print_rows(("cluster", *_PLANS) if common.all_clusters else _PLANS, rows)
         sys.exit(2 if failed else 0)
     finish(common, results, failed=failed)
-
-
-@contextmanager
-def _plans(common: Common) -> Iterator[tuple[Common, tuple[str, ...] | None]]:
-    """The names of all plans in tables that Spark keeps, since a worker gets the rows of named plans only; None for
-    files, which a worker lists by itself."""
-    if not common.tables.in_spark:
-        yield common, None
-        return
-    need_spark(common.engine, common.tables)
-    with spark() as session:
-        from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
-
-        frame = Catalog(session, common.tables).read(PLAN)
-        rows = [] if frame is None else frame.select("plan").distinct().collect()
-        yield attrs.evolve(common, engine=SPARK), tuple(sorted(row[0] for row in rows))
 
 
 def _listed(row: Mapping[str, Any], *, with_cluster: bool) -> Iterator[tuple[str, ...]]:
@@ -158,13 +117,9 @@ def is_empty(common: Common, *, brokers: tuple[int, ...], name: str) -> None:
 
 
 @command("forget", example="kedge plan forget tables --older-than 90d --dry-run")
-@formatted
 @option("--older-than", "age_s", type=Duration(), required=True, help="Time to keep a snapshot, such as 90d.")
-@cluster_option
-@_every_cluster
-@output_options
-@alone
-def forget(*, age_s: float, **where: Any) -> None:
+@choosing(CLUSTER, EVERY_CLUSTER, writes=True)
+def forget(common: Common, *, age_s: float) -> None:
     """Delete old snapshots with their plans.
 
     The newest snapshot of a cluster is kept, and so are snapshots of unknown age. While partitions are being
@@ -175,7 +130,6 @@ def forget(*, age_s: float, **where: Any) -> None:
     with failing():
         if age_s < _DAY_S:
             raise BadInput(f"--older-than: expected at least a day, got {duration(age_s)}; did you mean {age_s:g}d?")
-        common = Common(snapshot=None, **where).checked()
         if common.tables.in_spark:
             raise BadInput(f"{common.tables}: only files are deleted; delete rows of a catalog or of Delta by SQL")
         limit = datetime.now(UTC) - timedelta(seconds=age_s)

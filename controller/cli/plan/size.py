@@ -10,12 +10,10 @@ import click
 
 from ....pipeline.amounts import amount
 from ....pipeline.stages.arrays import Limits
-from ....pipeline.tables.location import Location
 from ....pipeline.verbs.size import Size
-from ..engines import Engine
-from ..options import command, json_option, option, quiet_option
+from ..options import command, option
 from ..printing import ids, print_pairs, print_rows
-from .options import CHOOSE, Common, alone, cluster_option, failing, formatted
+from .options import CLUSTER, EVERY_CLUSTER, SNAPSHOT, Common, choosing, failing
 from .running import finish, told_of
 
 _LIMITS: Final = Limits()
@@ -23,30 +21,14 @@ _COLUMNS: Final = ("rack", "kind", "brokers", "load", "for disk", "for network",
 
 
 @command("size", example="kedge plan size tables --disk-share 0.7 --growth 1.2")
-@formatted
-@cluster_option
-@option("--snapshot", metavar="ID", group=CHOOSE, none="the newest", help="Snapshot to work on.")
-@option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES.")
+@choosing(CLUSTER, SNAPSHOT, EVERY_CLUSTER)
 @option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk to fill, at most.")
 @option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network to use, at most.")
 @option(
     "--growth", type=click.FloatRange(min=0, min_open=True), default=1.0, help="Number that multiplies sizes and rates."
 )
 @option("--ignore-racks", is_flag=True, help="Count as if no broker had a rack.")
-@json_option()
-@quiet_option
-@alone
-def size(
-    *,
-    tables: Location,
-    engine: Engine,
-    as_json: bool,
-    disk_share: float,
-    network_share: float,
-    growth: float,
-    ignore_racks: bool,
-    **where: Any,
-) -> None:
+def size(common: Common, *, disk_share: float, network_share: float, growth: float, ignore_racks: bool) -> None:
     """Count the brokers that each rack needs.
 
     Prints for each rack and each kind of broker, by its capacities, how many brokers of the kind are needed, and how
@@ -54,11 +36,10 @@ def size(
 
     Exit code: 0 the brokers suffice; 1 brokers are missing; 2 the input cannot be used.
     """
-    common = Common(tables, as_json=as_json, dry_run=True, plain=True, engine=engine, **where).checked()
     with failing():
         verb = Size(Limits(disk_share, network_share), growth, ignore_racks)
         results, failed = told_of(common, verb)
-    if as_json:
+    if common.as_json:
         finish(common, results, failed=failed)
     for one in results:
         _print(one.row, with_cluster=common.all_clusters)

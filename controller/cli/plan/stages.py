@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import click
 
 from ....pipeline.amounts import amount
 from ....pipeline.errors import BadInput
 from ....pipeline.policy import Fleet, read_policy
-from ....pipeline.policy_places import at
+from ....pipeline.policy_places import at as line_of
 from ....pipeline.report.fleet import fleet_page
 from ....pipeline.stages.arrays import Limits
 from ....pipeline.stages.usable import LoadSettings
@@ -21,6 +21,7 @@ from ....pipeline.stages.waves import WaveSettings
 from ....pipeline.stages.windows import STATISTICS
 from ....pipeline.tables.declared import PLAN
 from ....pipeline.tables.files import Place, check_name
+from ....pipeline.tables.location import Location
 from ....pipeline.verbs.check import Check
 from ....pipeline.verbs.load import Load
 from ....pipeline.verbs.run import Run
@@ -30,7 +31,7 @@ from ..engines import Engine
 from ..options import Amount, Moment, Whole, command, option
 from ..printing import folder_problem
 from .options import Common, alone, engined, failing, min_racks, output_options, replayed
-from .running import finish, told_of
+from .running import finish, places, told_of
 
 _LOADS: Final = LoadSettings()
 _GROWTH: Final = click.FloatRange(min=0, min_open=True)
@@ -190,8 +191,8 @@ def apply_policy(policy: Path, *, again: bool, as_json: bool, dry_run: bool, pla
             raise BadInput(f"{policy}: out: {problem}")
         common = Common(fleet.tables, None, None, as_json, dry_run, plain, engine, all_clusters=True)
         why: dict[str, str] = {}
-        check = partial(_check_clusters, fleet, policy)
-        results, failed = told_of(common, Run(fleet, dry_run, again), why=why, check=check)
+        at = partial(_clusters, common, fleet, policy)
+        results, failed = told_of(common, Run(fleet, dry_run, again), at=at, why=why)
         if not dry_run:
             page = fleet_page([(one.row, one.code) for one in results], why)
             with written_as(fleet.out / PAGE):
@@ -200,9 +201,12 @@ def apply_policy(policy: Path, *, again: bool, as_json: bool, dry_run: bool, pla
     finish(common, results, failed=failed)
 
 
-def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:
-    there = {place.cluster for place in of}
+def _clusters(common: Common, fleet: Fleet, policy: Path, root: Location) -> list[Place]:
+    """Those that there are. Raises BadInput where the policy names another one."""
+    found = places(attrs.evolve(common, tables=root))
+    there = {place.cluster for place in found}
     for name in sorted(fleet.clusters.keys() - there):
         listed = ", ".join(sorted(there)[:20])
-        where = at(policy, ["cluster", name])
+        where = line_of(policy, ["cluster", name])
         raise BadInput(f"{where}: cluster.{name}: {fleet.tables} has no such cluster; it has {listed}")
+    return found
