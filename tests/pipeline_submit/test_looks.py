@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import attrs
 import pytest
 
 from kedge.controller.codec import keys
 from kedge.pipeline.submit.cluster import NOT_THERE, Seen, alive, look, moving_in, under_replicated
-from kedge.pipeline.submit.exported import Move, Rate, Wave
+from kedge.pipeline.submit.exported import Move, Rate, Wave, read_export
+from kedge.pipeline.submit.kept import Mark, Progress, read_progress
 from kedge.pipeline.submit.standing import Kind, Standing, causes, stand
 from kedge.stores import Delete, Put
 from kedge.stores.base import ABSENT, PRESENT
@@ -37,6 +40,25 @@ def test_partitions_that_move_or_lack_replicas_are_those_of_the_whole_cluster(ma
     assert moving_in(made.store) == {("orders", 0)}
     lacks = [(topic, number) for topic in ("orders", "payments") for number in (3, 4)]
     assert sorted(under_replicated(made.store).items()) == [(name, frozenset({6})) for name in lacks]
+
+
+def test_partition_that_a_reduction_takes_away_is_offline_and_lacks_no_replica(made: Made) -> None:
+    made.rig.mishaps.pause_broker(6)  # it would delete its log, and with the last one the partition goes
+    made.rig.delete_partitions("payments", 4, immediate=True)
+    gone = {("payments", 4)}
+    what = "the partition is offline"
+    made.rig.until(lambda: look(made.store, gone)["payments", 4].problem == what, what=what)
+    assert not gone & under_replicated(made.store).keys()
+
+
+def test_move_that_kafka_runs_is_a_move(made: Made) -> None:
+    """Its controller writes it into the key of the topic."""
+    topic = made.store.get(keys.topic("orders"), timeout_s=1)
+    assert topic is not None
+    said = {**json.loads(topic.value), "adding_replicas": {"0": [4]}, "removing_replicas": {"0": [1]}}
+    said["partitions"]["0"] = [4, 1, 2, 3]
+    made.store.commit([Put(keys.topic("orders"), json.dumps(said).encode(), PRESENT)], timeout_s=1)
+    assert look(made.store, [("orders", 0)])["orders", 0].target == (4, 2, 3)
 
 
 def test_brokers_that_live_are_those_with_a_registration(made: Made) -> None:
@@ -97,6 +119,16 @@ def test_state_of_a_move_is_what_the_cluster_shows(
     """A later wave moves the partition on, to (7, 2, 5)."""
     found = stand(attrs.evolve(MOVE, later=frozenset({(7, 2, 5)})), partition, is_begun=is_begun, undoes=undoes)
     assert (found.kind, found.words[: len(words)], bool(found.words)) == (kind, words, bool(words))
+
+
+def test_what_waves_changed_is_read_as_it_was_kept(made: Made) -> None:
+    plan = read_export(made.folder)
+    marks = {
+        ("broker", "1", "leader.replication.throttled.rate"): Mark("100", frozenset({"200"})),
+        ("topic", "orders", "leader.replication.throttled.replicas"): Mark(None, frozenset({"0:1", "0:2"}), False),
+    }
+    Progress(plan).mark(marks)
+    assert read_progress(plan).marks == marks
 
 
 def test_wave_that_undoes_another_has_a_rate_on_both_sides() -> None:

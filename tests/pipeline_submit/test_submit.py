@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kedge.controller.model.errors import NotController
 from kedge.controller.model.throttle_configs import RATES, UNLIMITED
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig.outside import configs, is_marked
@@ -263,9 +264,8 @@ def test_a_rollback_undoes_the_waves_that_were_begun_the_last_one_first(made: Ma
     assert done.waves == (2, 1)
     made.rig.until(lambda: made.replicas() == made.before, what="all is as before")
     assert not is_marked(made.rig)
-    assert roll_back(made.folder, made.store, made.options()).told == (
-        "no wave of the plan was submitted from this folder",
-    )
+    nothing = roll_back(made.folder, made.store, made.options())
+    assert (nothing.end, nothing.told) == ("done", ("no wave of the plan was submitted from this folder",))
     assert made.submit().waves == (1, 2, 3, 4)
     made.close()
     assert audit(journal_files([made.journal])).violations == ()
@@ -278,8 +278,8 @@ def test_a_rollback_that_was_begun_is_gone_on_with_and_nothing_else(made: Made) 
         roll_back(made.folder, made.store, made.options(tell=Crash("sent", 2)))
     with pytest.raises(Refused, match="a rollback is not complete"):
         made.submit()
-    assert cancel(made.folder, made.store, made.options()).waves == (2,)
-    assert not made.moving
+    given_up = cancel(made.folder, made.store, made.options())
+    assert (given_up.waves, given_up.sent, made.moving) == ((2,), 2, [])
     roll_back(made.folder, made.store, made.options())
     assert made.replicas() == made.before
 
@@ -416,6 +416,17 @@ def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> 
     away = [Rule(FailBefore(), name) for name in ("get", "get_many", "snapshot")]
     with pytest.raises(Stopped, match="the store did not answer for 60 s: "):
         roll_back(made.folder, FaultStore(made.store, away), made.options())
+
+
+def test_what_a_controller_answers_for_a_minute_is_in_the_error(made: Made) -> None:
+    def stands_by() -> object:
+        raise NotController("another one leads")
+
+    with pytest.raises(Stopped, match=r"not complete within 70 s: .*|NOT_CONTROLLER \(41\): another one leads"):
+        made.submit(admin=stands_by, timeout_s=70)
+    assert {event.text for event in made.events if event.kind == "waiting"} == {
+        "NOT_CONTROLLER (41): another one leads"
+    }
 
 
 class Crash:
