@@ -24,7 +24,7 @@ import attrs
 from ..model.values import TopicPartition
 from . import expiring, growing, joining, listing, offsets, rebalancing, syncing
 from .group import Group, Ticket
-from .held import GROUP_SHARE, Held
+from .held import GROUP_SHARE, MUCH_SHARE, Held
 from .loading import restore
 from .records import GroupRecord, Newest, OffsetRecord, Record
 from .replies import Answered, GroupError, Joined, Left, Listed, OffsetErrors, Reply, State, Synced
@@ -223,15 +223,16 @@ class Coordinator:
         return GroupError.REBALANCE_IN_PROGRESS if isinstance(asked, Sync) else GroupError.COORDINATOR_LOAD_IN_PROGRESS
 
     def _has_room(self, asked: GroupRequest) -> bool:
-        """Whether all groups may hold as much more as the request adds, and its group and the groups of its principal
-        their share of that."""
+        """Whether all groups may hold as much more as the request adds, and its group its share of that; and the groups
+        of its principal the same share, once all groups hold much."""
         group = self.groups.get(asked.group)
         grown = growing.growth(group, asked)
         most = self.settings.held_bytes_max
         of_group = 0 if group is None else group.counted_bytes
         principal = _principal(asked) if group is None else group.principal
-        share = max(of_group, self.held.by_principal[principal]) + grown
-        return not grown or (self.held.bytes + grown <= most and share <= most * GROUP_SHARE)
+        of_all, of_principal = self.held.bytes + grown, self.held.by_principal[principal] + grown
+        is_fair = of_all <= most * MUCH_SHARE or of_principal <= most * GROUP_SHARE
+        return not grown or (of_all <= most and of_group + grown <= most * GROUP_SHARE and is_fair)
 
     def _settle(self, group: Group) -> None:
         """Remove a blank group; count what any other holds, and schedule its next tick."""

@@ -3,7 +3,8 @@
 Rules
 * Held is what a request leaves behind: a group, an id that was given out, a member, a committed offset. A client that
   invents group ids makes as many of them as it likes, so all groups of a process have one bound together. No group
-  takes more than a part of it, and neither do all groups together that one principal created.
+  takes more than a part of it, and neither do all groups together that one principal created, once all groups hold
+  half of it: where one login is for all clients, it has that half.
 * The log does not say who created a group. A group that was loaded from it counts for no principal, and neither does
   one of a client without an identity.
 * A request that would exceed the bound is refused as a whole, with an error after which clients try again later.
@@ -25,6 +26,8 @@ from .records import Committed
 
 GROUP_SHARE: Final = 0.25
 """Of the bound: the part that a group may take, and the groups of one principal."""
+MUCH_SHARE: Final = 0.5
+"""Of the bound: what all groups may hold before a principal is held to its part."""
 GROUP: Final = 2000
 MEMBER: Final = 4000
 _MEMBER_ID: Final = 100

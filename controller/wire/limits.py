@@ -13,6 +13,11 @@ LARGE: Final = frozenset(
         "Produce",
         "Fetch",
         "Metadata",
+        "DescribeTopicPartitions",
+        "ListOffsets",
+        "OffsetFetch",
+        "OffsetForLeaderEpoch",
+        "ElectLeaders",
         "CreateTopics",
         "CreatePartitions",
         "AlterPartitionReassignments",
@@ -22,10 +27,11 @@ LARGE: Final = frozenset(
         "AlterConfigs",
         "IncrementalAlterConfigs",
         "DescribeConfigs",
+        "ReportLogs",
     }
 )
-"""The requests that clients send about all partitions of a cluster, and those between its servers. Their lists are
-worked on in slices; a list of another request is worked on at once, and is bounded so that this takes no time."""
+"""The requests that clients send about all partitions, topics or configs of a cluster, and brokers about all of their
+replicas."""
 
 
 def _limit(default: int, least: int = 1) -> Any:

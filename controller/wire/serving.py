@@ -126,7 +126,8 @@ class Service:
         CLIENT.set(session.holder)
         done = partial(self._work.done, client=session.holder)
         relayed = Relayed(frame, session.principal or ANONYMOUS, session.broker_id, session.holder, done)
-        answer = await forwards.forward(forwards.links, relayed, reads=api.reads)
+        is_quick = api.reads or api.never_waits
+        answer = await forwards.forward(forwards.links, relayed, reads=api.reads, is_quick=is_quick)
         room = self._work.room()
         try:
             await room.take(0 if answer is None else len(answer))

@@ -7,6 +7,7 @@ has one thread at a time, so others do not wait.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -46,8 +47,6 @@ _SMALL: Final = 1024  # bytes of a frame that is read in a tenth of a millisecon
 _FEW: Final = 1000  # elements that need no share of the budget
 _READING: Final = 16
 """How many answers of one API that only reads are built at a time: a large one waits for room when it is built."""
-_OWN: Final = 20_000
-"""The first key of our own requests, which only servers of a cluster send to each other."""
 
 
 @attrs.define(eq=False, kw_only=True, slots=False)
@@ -77,7 +76,8 @@ class Work:
         cannot be answered here and now."""
         if not api.is_shared or len(frame) > BRIEF:  # a long question is not compared with others, on the loop
             return await self._made(api, header, session, frame)
-        question = (session.principal, *questioned(header, frame))
+        # The holder, too: one client's turns are not for others to wait for.
+        question = (session.principal, session.holder, *questioned(header, frame))
         shared = await self._shared.get(question, lambda: self._made(api, header, session, frame))
         assert isinstance(shared.frame, bytes), api.messages.name
         # One client's own copy of the answer, which holds its share of the room until it is sent.
@@ -107,9 +107,12 @@ class Work:
         return Answer(made, room)
 
     def _most(self, api: Api) -> int:
-        is_large = api.messages.name in LARGE or api.messages.api_key >= _OWN
+        """Orders have any number: they are about all that a broker holds, and only a gateway that logged in sends
+        them."""
         limits = self.limits
-        return limits.elements if is_large else min(limits.elements, limits.elements_of_others)
+        if api.is_for_gateways:
+            return sys.maxsize
+        return limits.elements if api.messages.name in LARGE else min(limits.elements, limits.elements_of_others)
 
     def _turn(self, api: Api, session: Session) -> AbstractAsyncContextManager[object]:
         """Held while a request of this API is in work. Each API has its own turns: a request that waits for the

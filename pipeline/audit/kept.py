@@ -18,7 +18,7 @@ from ..journal.lines import Event, detail_of
 from .edges import Edge
 from .topics import TopicTrace
 
-VERSION: Final = 1
+VERSION: Final = 2
 EPOCHS_MAX: Final = 64
 """How many terms are remembered, with what was reported of them and their first seq."""
 T = TypeVar("T")

@@ -103,7 +103,8 @@ def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str,
             place = find_place(folder, PARTITION, cluster, snapshot)
         except PipelineError as error:
             raise BadSamples(str(error)) from None
-        return {name: place.path(TABLES[name]) for name in _COLUMNS if place.has(TABLES[name])}
+        files = {name: place.path(TABLES[name]) for name in _COLUMNS if place.has(TABLES[name])}
+        return {name: file if file.exists() else file.parent for name, file in files.items()}  # of another program
     if cluster is not None or snapshot is not None:
         raise BadSamples(f"{folder}: the tables have no clusters and snapshots to choose from")
     each = {name: (folder / name, folder / f"{name}.parquet") for name in _COLUMNS}

@@ -58,7 +58,7 @@ class Catalog:
         """The snapshots that have these tables and parts."""
         self.check()
         files = set[str]()
-        for table, part in wanted:
+        for table, part in dict.fromkeys(wanted):
             folder = f"{table.name}/cluster={{}}/snapshot={{}}/{part}.parquet"
             files |= {folder.format(escaped(row[0]), escaped(row[1])) for row in self._distinct(table, part, *KEYS)}
         for cluster, snapshot, taken_at in self._distinct(SNAPSHOT_TIME, PART, *KEYS, "unix_micros(taken_at)"):

@@ -104,18 +104,24 @@ class Place:
         """Whether the table is there."""
         return bool(self._files(table, part))
 
+    def check_replaceable(self, table: Table, part: str = PART) -> None:
+        """Raises BadInput if another program wrote the table, unless it is that of times, which are replaced."""
+        if table is SNAPSHOT_TIME:
+            return
+        others = [one for one in self._files(table, part) if one != self._file(table, part)]
+        if others:
+            what = f"table {table.name} of cluster {self.cluster}, snapshot {self.snapshot}"
+            raise BadInput(f"{self.root.where(others[0])}: another program wrote {what}, so it is not replaced")
+
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
         """The table's file holds `rows`, and no others. Raises BadInput if they do not fit the table or another program
         wrote the table, OSError naming the file if it cannot be written."""
         found = conform(table, rows, table.name)
+        self.check_replaceable(table, part)
         if table is SNAPSHOT_TIME:
             self.remove(SNAPSHOT_TIME)
             part = stamped(found.column("taken_at")[0].as_py(), self.snapshot)
         file = self._file(table, part)
-        others = [one for one in self._files(table, part) if one != file]
-        if others:
-            what = f"table {table.name} of cluster {self.cluster}, snapshot {self.snapshot}"
-            raise BadInput(f"{self.root.where(others[0])}: another program wrote {what}, so it is not replaced")
         sink = pa.BufferOutputStream()
         found = found.replace_schema_metadata(_SCHEMA_VERSION)
         pq.write_table(found, sink, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)

@@ -69,7 +69,7 @@ class IsEmpty:
         draining = cluster.brokers[leaving(broker, cluster.brokers)].tolist()
         if not self.brokers and not draining:
             raise NothingAsked("is-empty: no broker was named, and none has the state draining")
-        before = [] if planned is None else planned.read(BROKER).column("broker_id").to_pylist()
+        before = [] if planned is None else read_all(planned, wanted(BROKER))["broker"].column("broker_id").to_pylist()
         if unknown := sorted({*self.brokers} - {*cluster.brokers.tolist(), *before}):
             raise BadInput(f"unknown brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
         return self.brokers or tuple(draining)

@@ -95,6 +95,7 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/serve/test_journal.py",
             "tests/serve/test_loads.py",
             "tests/serve/test_moves.py",
+            "tests/wire/test_batches.py",
             "tests/wire/test_compaction.py",
             "tests/wire/test_data.py",
             "tests/wire/test_times.py",

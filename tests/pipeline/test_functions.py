@@ -147,21 +147,36 @@ def test_only_a_plan_is_exported(tmp_path: Path) -> None:
 
 
 def test_validated_rows_are_written_beside_those_collected(tmp_path: Path) -> None:
-    """Also without loads."""
+    """Also without loads. What is collected again leaves none of them."""
     given = tables([broker(1)], [partition("t", 0, [1]), partition("t", 1, [1, 1])])
     collected = {name: given[name] for name in COLLECTED}
     local.write(collected, tmp_path, cluster="c", snapshot="1")
     local.write(local.validate(collected), tmp_path, cluster="c", snapshot="1")
     assert local.read(tmp_path)["partition"].num_rows == 2
     assert local.read(tmp_path, ["partition_valid"])["partition"].num_rows == 1
+    loaded = local.compute_load(local.validate(collected))
+    local.write(loaded, tmp_path, cluster="c", snapshot="1")
     local.write(collected, tmp_path, cluster="c", snapshot="1")
-    assert local.read(tmp_path, ["partition_valid"]) == {}
+    made = ("partition_valid", "broker_valid", "replica_load", "broker_load", "rack_load")
+    assert local.read(tmp_path, made) == {}
+
+
+def test_nothing_is_removed_where_another_program_wrote_a_table(tmp_path: Path) -> None:
+    given = tables([broker(1)], [partition("t", 0, [1])])
+    local.write(local.compute_load(local.validate(given)), tmp_path, cluster="c", snapshot="1")
+    folder = tmp_path / "broker/cluster=c/snapshot=1"
+    folder.mkdir(parents=True)
+    (folder / "of-another.parquet").write_bytes(b"")
+    with pytest.raises(BadInput, match="another program wrote table broker"):
+        local.write({name: given[name] for name in COLLECTED}, tmp_path, cluster="c", snapshot="1")
+    assert local.read(tmp_path, ["partition_valid"])["partition"].num_rows == 1
 
 
 def test_commands_find_what_a_job_wrote_to_a_new_root(tmp_path: Path) -> None:
     found = local.compute_load(local.validate(generate(brokers=9, topics=3, partitions=4)))
     local.write(found, tmp_path, cluster="c", snapshot="1")
-    for command in (["drain", tmp_path, "--brokers", "1001"], ["validate", tmp_path], ["list", tmp_path]):
-        done = run("plan", *command)
+    of_broker = ("--brokers", "1001")
+    for command in (["drain", *of_broker], ["validate"], ["list"], ["is-empty", *of_broker]):
+        done = run("plan", command[0], tmp_path, *command[1:])
         assert done.exit_code in (0, 1), done.stderr
     assert not (tmp_path / "partition").exists()

@@ -233,6 +233,15 @@ def test_samples_of_a_folder_of_several_clusters_are_of_the_one_that_is_named(tm
     assert read_samples(tmp_path, cluster="west").used_bytes == {1: 100, 3: 32}
 
 
+def test_samples_may_be_in_files_of_any_name(tmp_path: Path) -> None:
+    """As other programs write them."""
+    snapshot_in(tmp_path, "s1")
+    before = read_samples(tmp_path)
+    for file in list(tmp_path.rglob("part.parquet")):
+        file.rename(file.with_name(f"{file.parents[2].name}-0.parquet"))
+    assert read_samples(tmp_path) == before
+
+
 def test_a_future_replica_fills_the_disk_and_is_not_the_replica(tmp_path: Path) -> None:
     snapshot_in(tmp_path, "s1")
     assert read_samples(tmp_path).size_bytes["t", 0] == {1: 100, 3: 25}

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from click.testing import CliRunner
 from kedge.controller.cli.root import kedge
 from kedge.pipeline import generate, local
 from kedge.pipeline.spark import session
+from kedge.pipeline.spark.calls import each
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_journal.journals import written
 from tests.pipeline_spark import fleets
@@ -48,6 +50,24 @@ def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tm
         assert found is spark
 
 
+def _noted(folder: Path, number: int) -> int:
+    with (folder / str(number)).open("a") as file:
+        file.write("once")
+    return -number
+
+
+def test_each_call_in_a_worker_is_made_once_whatever_the_number_of_tasks(spark: SparkSession, tmp_path: Path) -> None:
+    """A call writes; so a second one could see what the first one wrote."""
+    before = spark.conf.get("spark.sql.shuffle.partitions") or "1"
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    try:
+        numbers = list(range(8))
+        assert each(spark, partial(_noted, tmp_path), [(n,) for n in numbers]) == [-n for n in numbers]
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == {str(n): "once" for n in numbers}
+
+
 def test_a_session_that_another_thread_made_is_used(spark: SparkSession) -> None:
     def look() -> Any:
         with session() as found:
@@ -62,6 +82,7 @@ SAY = """
 import json, os
 from kedge.pipeline import generate, local
 from kedge.pipeline.spark import session
+from kedge.pipeline.spark.calls import each
 before, said = dict(os.environ), []
 for _ in range(2):
     with session() as spark:

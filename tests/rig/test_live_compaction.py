@@ -136,6 +136,18 @@ def test_every_log_of_the_partition_shrinks_and_keeps_its_records(written: list[
     assert content(shelf, follower) == content(shelf, leader)
 
 
+def test_rules_of_a_topic_are_its_configs_and_else_kafkas_defaults() -> None:
+    """No longer held than the longest lag, and in no larger segments than the cluster's."""
+    never = 2**63 - 1
+    assert Rules.of({}, 1000) == Rules(604_800_000, 1000, 0, never, 0.5, 86_400_000)
+    configs = {"segment.ms": "5", "segment.bytes": "7", "min.compaction.lag.ms": "3", "max.compaction.lag.ms": "9"}
+    configs |= {"min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "4"}
+    assert Rules.of(configs, 1000) == Rules(5, 7, 3, 9, 0.1, 4)
+    assert Rules.of({"max.compaction.lag.ms": "2", "segment.bytes": "2000"}, 1000) == Rules(
+        2, 1000, 0, 2, 0.5, 86_400_000
+    )
+
+
 def test_compacted_batch_keeps_its_place_its_producer_and_a_right_checksum() -> None:
     shelf, log = filled(batch([(b"a", b"1"), (b"b", b"2"), (b"a", b"3"), (b"c", b"4")]), batch([(b"c", b"5")]))
     compact(shelf, [*shelf.rows(log)])

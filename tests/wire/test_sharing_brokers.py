@@ -16,7 +16,7 @@ from kedge.controller.model.host import StopReplicaPartition, StopReplicaRequest
 from kedge.controller.model.logs import Batch
 from kedge.controller.model.view import ClusterView
 from kedge.controller.runtime.log_reports import LogReport
-from kedge.controller.wire import Peers, Tls, Users
+from kedge.controller.wire import Limits, Peers, Tls, Users
 from kedge.controller.wire.link import NotDelivered
 from kedge.controller.wire.remote import RemoteHost
 from tests.kit.waiting import until
@@ -159,6 +159,13 @@ def test_orders_are_offered_to_gateways_alone_and_accepted_from_no_other(shared:
     with as_gateway(address) as client:
         assert offered(client) == {4: (7, 7), 5: (4, 4), 6: (8, 8)}
     assert broker.controller_epoch == known
+
+
+def test_orders_are_about_any_number_of_partitions() -> None:
+    """However few elements the requests of clients may have."""
+    with Shared(limits=Limits(elements=1000, elements_of_others=20)) as limited:
+        tps = limited.topic("wide", [[1, 2, 3]] * 200)
+        write(limited, tps[-1])
 
 
 def test_broker_that_is_down_gets_no_request(shared: Shared) -> None:

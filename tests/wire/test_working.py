@@ -147,7 +147,7 @@ def test_one_client_waits_for_so_many_partitions_at_most(
 def test_large_fetch_beyond_what_may_wait_is_answered_at_once(
     living: Living, attackers: list[Attacker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would hold its elements for as long as it waits."""
+    """It would hold its elements for as long as it waits. Its client is asked to wait before the next one."""
     monkeypatch.setattr(fetching, "MANY", 1)
     monkeypatch.setattr(fetching, "MANY_WAITING_MAX", 3)
     first, second, *_ = attackers
@@ -155,7 +155,7 @@ def test_large_fetch_beyond_what_may_wait_is_answered_at_once(
     with RawClient(living.address) as producer:
         produce(producer, records(b"a"), partition=0)  # a turn of the loop, in which the first one is counted
     poll(second, range(22, 24), wait_ms=30_000)
-    assert second.answer("Fetch", 12).responses
+    assert second.answer("Fetch", 12).throttle_time_ms == fetching.THROTTLE_MS
     assert not first.is_answered
 
 

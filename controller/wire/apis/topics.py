@@ -50,7 +50,7 @@ _LOOK_S_MAX: Final = 0.25
 
 async def create_topics(call: Call, request: Request) -> Answer:
     """Each topic separately. The answer describes it as created, or, with `validate_only`, as it would be created."""
-    if sum(_size(topic, call.controller.settings.num_partitions) for topic in request.topics) > NEW_PARTITIONS_MAX:
+    if await _is_too_large(request.topics, call.controller.settings.num_partitions):
         return {"topics": [{"name": name, **TOO_MANY.fields} for name in dict.fromkeys(t.name for t in request.topics)]}
     asked = {topic.name: topic for topic in request.topics}
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
@@ -61,6 +61,15 @@ async def create_topics(call: Call, request: Request) -> Answer:
     made = {name: new[name].configs for name in new if done[name].error_code == 0}
     settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
     return {"topics": [_created(name, done[name], settings, is_made=not request.validate_only) for name in asked]}
+
+
+async def _is_too_large(topics: Iterable[Any], by_default: int) -> bool:
+    count = 0
+    async for topic in sliced(topics):
+        count += _size(topic, by_default)
+        if count > NEW_PARTITIONS_MAX:
+            return True
+    return False
 
 
 def _size(topic: Any, by_default: int) -> int:

@@ -23,12 +23,13 @@ WAITING_MAX: Final = 100_000
 """Partitions that one client may wait for. A fetch beyond it is answered when its time is over."""
 MANY: Final = 1000
 MANY_WAITING_MAX: Final = 25_000
-"""The same for fetches of more than `MANY` partitions, which are answered at once: while they wait they hold a part of
-what all requests may have (`Limits.elements`)."""
+"""The same for fetches of more than `MANY` partitions, counted by themselves. One beyond it is answered at once, since
+it would hold a part of what all requests may have (`Limits.elements`) while it waits; its client is to wait instead."""
+THROTTLE_MS: Final = 500
 
 
 def table(logs: Logs) -> Iterator[Api]:
-    waiting: Counter[str] = Counter()  # partitions in the fetches of each client
+    waiting: Counter[tuple[str, bool]] = Counter()  # partitions in the small and in the large fetches of each client
 
     async def fetch(call: Call, request: Request) -> Answer:
         if getattr(request, "session_id", 0):
@@ -38,11 +39,13 @@ def table(logs: Logs) -> Iterator[Api]:
             async for part in sliced(topic.partitions):
                 wanted[TopicPartition(topic.topic, part.partition)] = _since(part)
         wait_ms = min(max(request.max_wait_ms, 0), WAIT_MS_MAX)
-        many = len(wanted)
-        if waiting[call.client] + many > (MANY_WAITING_MAX if many > MANY else WAITING_MAX):
+        many, throttle_ms = len(wanted), 0
+        who = (call.client, many > MANY)
+        if waiting[who] + many > (MANY_WAITING_MAX if many > MANY else WAITING_MAX):
+            throttle_ms = min(wait_ms, THROTTLE_MS) if many > MANY else 0
             await asyncio.sleep(0 if many > MANY else wait_ms / 1000)
             wait_ms = 0
-        waiting[call.client] += many
+        waiting[who] += many
         try:
             future = logs.fetch(
                 call.broker_id,
@@ -54,14 +57,15 @@ def table(logs: Logs) -> Iterator[Api]:
             )
             found = await asyncio.wrap_future(future)
         finally:
-            waiting[call.client] -= many
-            if not waiting[call.client]:
-                del waiting[call.client]
+            waiting[who] -= many
+            if not waiting[who]:
+                del waiting[who]
         await call.make_room(sum(fetched.size_bytes for fetched in found.values()))
         topics: dict[str, list[dict[str, Any]]] = {}
         async for tp, fetched in sliced(found.items()):
             topics.setdefault(tp.topic, []).append(_row(tp.partition, fetched))
         return {
+            "throttle_time_ms": throttle_ms,
             "error_code": 0,
             "session_id": 0,
             "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],

@@ -97,8 +97,11 @@ class Forwarding:
         """The listeners that brokers registered, as far as is known."""
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
-    async def forward(self, links: Links, relayed: Relayed, *, reads: bool = False) -> bytes | None:
-        """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice. Raises
+    async def forward(
+        self, links: Links, relayed: Relayed, *, reads: bool = False, is_quick: bool = False
+    ) -> bytes | None:
+        """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice.
+        `is_quick`: as in `Links.lent`. Raises
         NotController where that is this one by now, or none was found in time or without the store: then nothing was
         done. Raises Refused where the client's connection must be closed."""
         now = asyncio.get_running_loop().time
@@ -109,7 +112,7 @@ class Forwarding:
             asked: int | None = None
             waits_from = now()
             try:
-                async with links.lent(relayed.client, over) as way:
+                async with links.lent(relayed.client, over, is_quick=is_quick) as way:
                     end += now() - waits_from  # for other clients, not for a leader
                     link = await self._link(way, min(end, over))
                     asked = way.controller_id

@@ -1,9 +1,10 @@
 """Connections to the gateway of the active controller, which the clients of a stand-by use in turn.
 
 * A connection is for one frame at a time, and returned when the answer is there. One whose frame was not answered is
-  closed at once, so that nothing is done for a client that has heard otherwise.
-* There are `LINKS_MAX` at most, and a quarter of them for one client: however many clients a stand-by has, they take
-  few connections of the active gateway from its own clients.
+  closed at once: a late answer would be taken for that of the next frame.
+* There are `LINKS_MAX` at most for requests that may wait for the cluster, as many for all others, and a quarter of
+  them for one client: however many clients a stand-by has, they take few connections of the active gateway from its
+  own clients, and no heartbeat waits for a deletion.
 * One that is idle for `IDLE_S` is closed.
 """
 
@@ -42,17 +43,18 @@ class Links:
     """Of one gateway, on its loop."""
 
     def __init__(self) -> None:
-        self._turns = Budget(LINKS_MAX, LINKS_MAX // SHARES)
+        self._turns = {is_quick: Budget(LINKS_MAX, LINKS_MAX // SHARES) for is_quick in (False, True)}
         self._idle: list[Route] = []
         self._is_closed = False
 
     @asynccontextmanager
-    async def lent(self, client: str, until: float) -> AsyncIterator[Route]:
-        """A connection for one frame of this client; an error in the block closes it. Raises NotReached where none is
-        returned before `until`, of the loop's clock."""
+    async def lent(self, client: str, until: float, *, is_quick: bool = False) -> AsyncIterator[Route]:
+        """A connection for one frame of this client; an error in the block closes it. `is_quick`: its request does not
+        wait for the cluster. Raises NotReached where none is returned before `until`, of the loop's clock."""
+        turns = self._turns[is_quick]
         try:
             async with asyncio.timeout_at(until):
-                taken = await self._turns.take(1, client)
+                taken = await turns.take(1, client)
         except TimeoutError as error:
             raise NotReached("all connections to the active controller are in use") from error
         way = self._idle.pop() if self._idle else Route()
@@ -64,7 +66,7 @@ class Links:
             way.close()
             raise
         finally:
-            self._turns.give(taken, client)
+            turns.give(taken, client)
             self._returned(way)
 
     def close(self) -> None:
