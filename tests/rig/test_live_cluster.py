@@ -15,6 +15,7 @@ from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.host import StopReplicaRequest
 from kedge.controller.model.logs import Batch, LogError
 from kedge.controller.model.values import Endpoint
+from kedge.controller.runtime.journal import Journal, MemorySink
 from kedge.controller.server import LiveCluster, LiveServer
 from kedge.controller.server.logs import LogEnd
 from kedge.stores import MemoryStore
@@ -120,3 +121,15 @@ def test_cluster_that_is_not_ready_in_time_says_which_brokers_are_there() -> Non
         until(lambda: cluster.controller.is_active and cluster.controller.describe().live_brokers == ())
         with pytest.raises(TimeoutError, match=r"not ready within 0 s: of brokers \[1\] there are \(\)"):
             cluster.until_ready(0)
+
+
+def test_journal_of_each_controller_is_written() -> None:
+    sinks: dict[int, MemorySink] = {}
+
+    def journal(node_id: int) -> Journal:
+        sinks[node_id] = MemorySink()
+        return Journal(sinks[node_id])
+
+    with LiveCluster(LiveServer(), {1: None}, journal=journal) as cluster:
+        cluster.until_ready(DEADLINE_S)
+        until(lambda: sinks[101].lines)

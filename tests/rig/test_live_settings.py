@@ -108,11 +108,24 @@ def test_limit_of_a_copy_is_known_before_it_begins(store: MemoryStore) -> None:
     assert found[2:] == [("brokers", "<default>", {"b": "1"})]
 
 
-def test_an_order_is_obeyed_by_what_is_known_while_the_store_does_not_answer(store: MemoryStore) -> None:
+def test_an_order_is_obeyed_by_what_is_known_while_the_store_does_not_answer(
+    store: MemoryStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     reading = StoredSettings(store, lambda *_: pytest.fail("nothing was read"))
     put(store, TOPIC, config(a="1"))
     store.disconnect()
     reading.read_for(order(isr=(1, 2), target=(1, 3)))
+    (line,) = caplog.messages
+    assert line.startswith("broker 3 copies with its former settings, because the store failed: ")
+
+
+def test_key_that_cannot_be_read_is_ignored_with_a_line(store: MemoryStore, caplog: pytest.LogCaptureFixture) -> None:
+    reading = StoredSettings(store, lambda *_: pytest.fail("it was read"))
+    put(store, TOPIC, b"{")
+    reading.read_for(order(isr=(1, 2), target=(1, 3)))
+    (line,) = caplog.messages
+    assert line == f"the config key {TOPIC!r} is ignored: BadValue('expected JSON, got [hidden]')"
 
 
 class _Deaf(StoredSettings):
