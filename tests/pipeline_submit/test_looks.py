@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import attrs
+import pyarrow as pa
 import pytest
 
 from kedge.controller.codec import keys
+from kedge.pipeline.errors import BadInput
+from kedge.pipeline.stages.export import export
+from kedge.pipeline.stages.requests import RUNS_DISKS
 from kedge.pipeline.submit.cluster import NOT_THERE, Seen, alive, look, moving_in, under_replicated
 from kedge.pipeline.submit.exported import Move, Rate, Wave, read_export
 from kedge.pipeline.submit.kept import Mark, Progress, read_progress
@@ -119,6 +125,16 @@ def test_state_of_a_move_is_what_the_cluster_shows(
     """A later wave moves the partition on, to (7, 2, 5)."""
     found = stand(attrs.evolve(MOVE, later=frozenset({(7, 2, 5)})), partition, is_begun=is_begun, undoes=undoes)
     assert (found.kind, found.words[: len(words)], bool(found.words)) == (kind, words, bool(words))
+
+
+@pytest.mark.parametrize("kind, makes", [("drain", "kedge plan waves makes them"), ("balance-disks", RUNS_DISKS)])
+def test_export_without_waves_says_what_makes_or_runs_them(made: Made, tmp_path: Path, kind: str, makes: str) -> None:
+    tables = {name: rows for name, rows in made.tables.items() if name not in ("wave", "wave_move", "wave_throttle")}
+    plan = tables["plan"].to_pylist()[0] | {"kind": kind}
+    tables["plan"] = pa.Table.from_pylist([plan], tables["plan"].schema)
+    export(tables, tmp_path / "out", cluster="rig", snapshot="1")
+    with pytest.raises(BadInput, match=f"the plan was exported without waves; {re.escape(makes)}"):
+        read_export(tmp_path / "out")
 
 
 def test_what_waves_changed_is_read_as_it_was_kept(made: Made) -> None:
