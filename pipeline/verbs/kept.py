@@ -47,6 +47,9 @@ class Kept(Place):
     def parts(self, table: Table) -> list[str]:
         return self.base.parts(table)
 
+    def check_replaceable(self, table: Table, part: str = PART) -> None:
+        """Nothing is replaced before `keep`."""
+
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
         self._change(table, part, conform(table, rows, table.name))
 
@@ -63,7 +66,11 @@ class Kept(Place):
             yield table, part, rows
 
     def keep(self, place: Place) -> None:
-        """Make the same changes at `place`."""
+        """Make the same changes at `place`. Raises as `Place.write`, and before the first change where another program
+        wrote one of the tables."""
+        for table, part, rows in self.changes():
+            if rows is not None:
+                place.check_replaceable(table, part)
         for table, part, rows in self.changes():
             place.remove(table, part) if rows is None else place.write(table, rows, part)
 

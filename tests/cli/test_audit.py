@@ -56,7 +56,7 @@ def test_rejected_lines_without_a_violation_are_exit_code_2_and_said(tmp_path: P
 @pytest.mark.parametrize(
     "name,text,said",
     [
-        ("kedge-audit.json", '{"version":0,"id":"x"}', "the checkpoint has version 0, this kedge version 1: "),
+        ("kedge-audit.json", '{"version":0,"id":"x"}', "the checkpoint has version 0, this kedge version 2: "),
         ("kedge-audit.json", "[]", "kedge-audit.json: the file cannot be read"),
         ("mine.txt", "", "the folder is neither empty nor a checkpoint of kedge journal audit --follow"),
     ],
