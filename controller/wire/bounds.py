@@ -8,8 +8,8 @@ first.
 * Null occurs only where the schema allows it, so handlers need not check for it elsewhere.
 * All elements of all lists count together, numbers too: a handler makes an object of each. Tagged fields count, and
   much: for each section of them the codec copies the rest of the frame, which costs as much as an element per page.
-* No string is longer than Kafka's longest: without a bound, one name could be most of the frame, and stand in memory
-  several times.
+* No string is longer than 32,767 bytes, as in Kafka. Otherwise one name could fill the frame, and the gateway keeps
+  several copies of a name.
 * Bytes after the request are ignored, as everywhere here: librdkafka sends some.
 """
 

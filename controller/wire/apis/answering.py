@@ -97,3 +97,11 @@ def by_topic(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
     for topic, row in rows:
         topics.setdefault(topic, []).append(row)
     return topics
+
+
+async def by_topic_in_slices(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """As `by_topic`, for any number of rows."""
+    topics: dict[str, list[T]] = {}
+    async for topic, row in sliced(rows):
+        topics.setdefault(topic, []).append(row)
+    return topics

@@ -162,7 +162,7 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
 
 
 async def _ordered(names: Iterable[str]) -> list[str]:
-    """The names in order. They are sorted in parts, since nothing else goes on during a sort, not even in a thread."""
+    """The names in order. They are sorted in parts: a sort holds up the whole process, also one in a thread."""
     parts = [sorted(part) async for part in in_parts(names)]
     return [name async for name in sliced(heapq.merge(*parts))]
 

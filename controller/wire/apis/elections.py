@@ -15,7 +15,7 @@ from ..calls import Api, Call, on_cluster
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..slices import sliced
-from .answering import Outcome, beside, failed, timeout_s
+from .answering import Outcome, beside, by_topic_in_slices, failed, timeout_s
 
 _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
 
@@ -50,9 +50,8 @@ async def _answer(whole: Outcome, named: list[TopicPartition]) -> Answer:
 
 
 async def _rows(done: Iterable[tuple[TopicPartition, Outcome]]) -> dict[str, Any]:
-    rows: dict[str, list[dict[str, Any]]] = {}
-    async for tp, said in sliced(done):
-        rows.setdefault(tp.topic, []).append({"partition_id": tp.partition, **said.fields})
+    pairs = ((tp.topic, {"partition_id": tp.partition, **said.fields}) for tp, said in done)
+    rows = await by_topic_in_slices(pairs)
     return {
         "error_code": 0,
         "replica_election_results": [{"topic": name, "partition_result": each} for name, each in rows.items()],

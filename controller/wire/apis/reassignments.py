@@ -20,7 +20,7 @@ from ..calls import Api, Call, on_cluster
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..slices import in_parts, sliced
-from .answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
+from .answering import Outcome, beside, by_topic, by_topic_in_slices, failed, of_all, outcome, outcomes, timeout_s
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
 
@@ -87,9 +87,8 @@ async def _cancelled(
 
 
 async def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[TopicPartition, Outcome]) -> Answer:
-    rows: dict[str, list[dict[str, Any]]] = {}
-    async for tp, said in sliced(done.items()):
-        rows.setdefault(tp.topic, []).append({"partition_index": tp.partition, **said.fields})
+    pairs = ((tp.topic, {"partition_index": tp.partition, **said.fields}) for tp, said in done.items())
+    rows = await by_topic_in_slices(pairs)
     return {
         **whole.fields,
         "allow_replication_factor_change": options.allow_replication_factor_change,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from ...model.logs import Fetched, FetchFrom, LogError
 from ...model.values import TopicPartition
+from ..apis.answering import by_topic_in_slices
 from ..calls import Api, Call, on_rows
 from ..messages import messages_of
 from ..protocol import Answer, Request
@@ -39,13 +40,16 @@ def table(logs: Logs) -> Iterator[Api]:
             async for part in sliced(topic.partitions):
                 wanted[TopicPartition(topic.topic, part.partition)] = _since(part)
         wait_ms = min(max(request.max_wait_ms, 0), WAIT_MS_MAX)
-        many, throttle_ms = len(wanted), 0
-        who = (call.client, many > MANY)
-        if waiting[who] + many > (MANY_WAITING_MAX if many > MANY else WAITING_MAX):
-            throttle_ms = min(wait_ms, THROTTLE_MS) if many > MANY else 0
-            await asyncio.sleep(0 if many > MANY else wait_ms / 1000)
+        count, throttle_ms = len(wanted), 0
+        is_large = count > MANY
+        who = (call.client, is_large)
+        if waiting[who] + count > (MANY_WAITING_MAX if is_large else WAITING_MAX):
+            if is_large:
+                throttle_ms = min(wait_ms, THROTTLE_MS)
+            else:
+                await asyncio.sleep(wait_ms / 1000)
             wait_ms = 0
-        waiting[who] += many
+        waiting[who] += count
         try:
             future = logs.fetch(
                 call.broker_id,
@@ -57,18 +61,17 @@ def table(logs: Logs) -> Iterator[Api]:
             )
             found = await asyncio.wrap_future(future)
         finally:
-            waiting[who] -= many
+            waiting[who] -= count
             if not waiting[who]:
                 del waiting[who]
         await call.make_room(sum(fetched.size_bytes for fetched in found.values()))
-        topics: dict[str, list[dict[str, Any]]] = {}
-        async for tp, fetched in sliced(found.items()):
-            topics.setdefault(tp.topic, []).append(_row(tp.partition, fetched))
+        rows = ((tp.topic, _row(tp.partition, fetched)) for tp, fetched in found.items())
+        topics = await by_topic_in_slices(rows)
         return {
             "throttle_time_ms": throttle_ms,
             "error_code": 0,
             "session_id": 0,
-            "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],
+            "responses": [{"topic": topic, "partitions": each} for topic, each in topics.items()],
         }
 
     yield Api(messages_of("Fetch", range(4, 13)), fetch, on_rows("READ", "topics", "responses"), is_of_logs=True)

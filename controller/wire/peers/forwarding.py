@@ -101,9 +101,8 @@ class Forwarding:
         self, links: Links, relayed: Relayed, *, reads: bool = False, is_quick: bool = False
     ) -> bytes | None:
         """The answer of the active controller. `reads`: the request changes nothing, so it may be sent twice.
-        `is_quick`: as in `Links.lent`. Raises
-        NotController where that is this one by now, or none was found in time or without the store: then nothing was
-        done. Raises Refused where the client's connection must be closed."""
+        `is_quick`: as in `Links.lent`. Raises NotController where that is this one by now, or none was found in time or
+        without the store: then nothing was done. Raises Refused where the client's connection must be closed."""
         now = asyncio.get_running_loop().time
         over = now() + self._peers.answer_s
         end = now() + LOOKING_S
