@@ -7,27 +7,32 @@ restored after the last of them.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 
 class _Rest:
-    """How many callers allow tuning, how many blocks want the collector off, and whether it was on before the first of
-    those."""
+    """How many callers allow tuning, how many blocks want the collector off, whether it was on before the first of
+    those, and since when cycles are not freed."""
 
     def __init__(self) -> None:
         self.lock: Final = threading.Lock()
         self.allowed = 0
         self.blocks = 0
         self.was_on = False
+        self.since_s = 0.0
 
 
 _REST: Final = _Rest()
 TURN_S: Final = 0.0005
+OFF_S: Final = 60.0
+"""For so long blocks that overlap may keep the collector off; the next one collects."""
 YOUNG: Final = 50_000  # new objects that trigger a collection of the youngest generation
 _YOUNG_OF_PYTHON: Final = 2_000  # Python's default is 700, or 2,000 in later versions; a higher one was set on purpose
 
@@ -66,8 +71,14 @@ def collector_off() -> Iterator[None]:
         if _REST.blocks == 0:
             _REST.was_on = gc.isenabled()
             gc.disable()
+            _REST.since_s = time.monotonic()
         _REST.blocks += 1
+        is_late = time.monotonic() - _REST.since_s >= OFF_S
+        if is_late:
+            _REST.since_s = time.monotonic()
     try:
+        if is_late:
+            gc.collect()
         yield
     finally:
         with _REST.lock:
@@ -85,3 +96,13 @@ def many_stay() -> None:
     young, *older = gc.get_threshold()
     if 0 < young <= _YOUNG_OF_PYTHON:
         gc.set_threshold(YOUNG, *older)
+
+
+def give_back() -> None:
+    """After large requests: collect, if tuning is allowed, and return the free memory of the C library to the system.
+    Python's lists of free objects, which only a full collection empties, keep its blocks of a megabyte, and glibc keeps
+    most of what buffers of megabytes used, for as long as the process lives."""
+    if _REST.allowed:
+        gc.collect()
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)

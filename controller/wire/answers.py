@@ -40,6 +40,11 @@ class Budget:
         """Whether a request waits for more than is left."""
         return self._turn.locked()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether no request holds any of it."""
+        return self._left == self._whole
+
     @asynccontextmanager
     async def share(self, size: int, client: Hashable = None) -> AsyncIterator[None]:
         """Hold `size` in the block; at most the whole budget, or the client's share."""

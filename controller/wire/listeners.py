@@ -109,13 +109,16 @@ class Listeners:
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
         """An address for each of these ids; other brokers are not affected. Raises ConnectionAbortedError once it is
-        closed."""
+        closed, OSError where one cannot be opened."""
         async with self._lock:
             if self._is_over:
                 raise ConnectionAbortedError("no more addresses are opened, since the gateway is closed")
-            for broker in broker_ids:
-                if broker not in self._servers:
-                    self._servers[broker] = await self._listen_near(broker)
+            missing = [b for b in broker_ids if b not in self._servers]
+            # At once: each waits for a pass of the loop, which is long while many clients send. And also if the caller
+            # is cancelled: a socket that listens must be known.
+            opened = await asyncio.shield(asyncio.gather(*map(self._open_for, missing), return_exceptions=True))
+            if (error := next((each for each in opened if each is not None), None)) is not None:
+                raise error
             return {b: self._address(b) for b in broker_ids}
 
     async def keep(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
@@ -139,6 +142,13 @@ class Listeners:
                 gone.append(self._servers.pop(broker))
         if gone:
             await _end(gone)
+
+    async def _open_for(self, broker: int) -> None:
+        server = await self._listen_near(broker)
+        if self._is_over or broker in self._servers:  # its caller was cancelled, and did not wait for this
+            server.close()
+        else:
+            self._servers[broker] = server
 
     async def _listen_near(self, broker: int) -> asyncio.Server:
         wanted = self._port + 1 + broker if self._port else 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,7 @@ import attrs
 
 from ..host import Controller
 from ..model.errors import ErrorCode, NotController
+from ..runtime.gc_tuning import collector_off, give_back
 from .answers import Answer, Budget, Room, Shared
 from .bounds import elements
 from .calls import Addresses, Api, Call
@@ -47,6 +49,12 @@ _SMALL: Final = 1024  # bytes of a frame that is read in a tenth of a millisecon
 _FEW: Final = 1000  # elements that need no share of the budget
 _READING: Final = 16
 """How many answers of one API that only reads are built at a time: a large one waits for room when it is built."""
+MANY: Final = 20_000
+"""Elements that make a full collection of Python's collector stop the loop for 20 ms or more."""
+GIVE_BACK_S: Final = 20.0
+"""So long after large work the memory of it is given back to the system, or later: that stops the loop, so it takes one
+part in `_SELDOM` of the time at most."""
+_SELDOM: Final = 200
 
 
 @attrs.define(eq=False, kw_only=True, slots=False)
@@ -70,6 +78,8 @@ class Work:
         self._beside = Budget(_THREADS, 1)
         self._threads = ThreadPoolExecutor(_THREADS, "kedge-frames")
         self._shared = Shared()
+        self._gives_back = False
+        self._pause_s = GIVE_BACK_S
 
     async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
         """The answer, to be let go after it was sent. Raises Refused for what ends the connection, ApiError for what
@@ -99,7 +109,8 @@ class Work:
         share = nullcontext() if count <= _FEW else self._elements.share(count, session.holder)
         try:
             async with share, self._turn(api, session):
-                made = await self._worked_on(api, header, session, frame, room)
+                with nullcontext() if count <= MANY else collector_off():
+                    made = await self._worked_on(api, header, session, frame, room)
                 await room.take(0 if made is None else len(made))
         except BaseException:
             room.let_go()
@@ -152,13 +163,27 @@ class Work:
         """The result of `work`; in a thread where it is large, one at a time for each client."""
         if not is_large:
             return work()
+        loop = asyncio.get_running_loop()
+        if not self._gives_back:
+            self._gives_back = True
+            loop.call_later(self._pause_s, self._give_back)
         async with self._beside.share(1, client):
-            working = asyncio.get_running_loop().run_in_executor(self._threads, work)
+            working = loop.run_in_executor(self._threads, work)
             try:
                 return await asyncio.shield(working)
             except asyncio.CancelledError:
                 await asyncio.wait([working])  # a thread cannot be stopped, and the next one must wait for it
                 raise
+
+    def _give_back(self) -> None:
+        """Not beside a large request, whose elements a collection would go through."""
+        if not self._elements.is_whole:
+            asyncio.get_running_loop().call_later(self._pause_s, self._give_back)
+            return
+        self._gives_back = False
+        begun_s = time.monotonic()
+        give_back()
+        self._pause_s = max(GIVE_BACK_S, _SELDOM * (time.monotonic() - begun_s))
 
     def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
         principal = session.principal or ANONYMOUS  # before it logged in

@@ -9,7 +9,20 @@ from contextlib import ExitStack
 
 import pytest
 
-from kedge.controller.runtime.gc_tuning import YOUNG, collector_off, many_stay, tuned
+from kedge.controller.runtime import gc_tuning
+from kedge.controller.runtime.gc_tuning import YOUNG, collector_off, give_back, many_stay, tuned
+
+
+class Cycle:
+    """Refers to itself. `ended`: how many are freed."""
+
+    ended = 0
+
+    def __init__(self) -> None:
+        self.me = self
+
+    def __del__(self) -> None:
+        Cycle.ended += 1
 
 
 def test_it_rests_until_the_last_is_through() -> None:
@@ -24,12 +37,39 @@ def test_it_rests_until_the_last_is_through() -> None:
     assert gc.isenabled()
 
 
+def test_blocks_that_overlap_for_long_let_it_collect(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tuned(), collector_off():
+        before = Cycle.ended
+        Cycle()
+        with collector_off():
+            assert Cycle.ended == before
+        monkeypatch.setattr(gc_tuning, "OFF_S", 0.0)
+        with collector_off():
+            assert Cycle.ended == before + 1
+
+
+def test_what_is_given_back_includes_cycles_where_tuning_is_allowed() -> None:
+    before = Cycle.ended
+    with tuned(), collector_off():
+        Cycle()
+        give_back()
+        assert Cycle.ended == before + 1
+
+
 def test_nothing_is_done_to_it_without_a_request() -> None:
     before = gc.get_freeze_count(), gc.get_threshold()
     with collector_off():
         assert gc.isenabled()
     many_stay()
     assert (gc.get_freeze_count(), gc.get_threshold()) == before
+    gc.disable()
+    try:
+        ended = Cycle.ended
+        Cycle()
+        give_back()
+        assert Cycle.ended == ended
+    finally:
+        gc.enable()
 
 
 def test_who_has_switched_it_off_keeps_it_off() -> None:

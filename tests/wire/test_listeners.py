@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from contextlib import ExitStack, closing
+from itertools import count
 
 import pytest
 
@@ -137,6 +138,50 @@ def _is_ended(client: socket.socket) -> bool:
         return not client.recv(1)
     except ConnectionResetError:
         return True
+
+
+def test_many_addresses_are_opened_in_a_few_passes_of_the_loop() -> None:
+    """A pass is long while many clients send."""
+
+    async def run() -> int:
+        opened, passes = Listeners("127.0.0.1", 0, _nobody), count()
+        await opened.open()
+        opening = asyncio.create_task(opened.some(tuple(range(100))))
+        while not opening.done():
+            next(passes)
+            await asyncio.sleep(0)
+        await opened.close()
+        return next(passes)
+
+    assert asyncio.run(run()) < 20
+
+
+@pytest.mark.parametrize("passes", range(1, 9))
+@pytest.mark.parametrize("closes", [False, True])
+def test_no_socket_is_lost_when_the_client_that_needed_it_hangs_up(passes: int, *, closes: bool) -> None:
+    """It is the one of its broker, or closed with all others; however far asyncio was with it."""
+
+    async def run() -> None:
+        opened = Listeners("127.0.0.1", 0, _nobody)
+        common = await opened.open()
+        await opened.close()
+        opened = Listeners("127.0.0.1", common.port, _nobody)  # brokers have its port + 1 + their id
+        await opened.open()
+        opening = asyncio.create_task(opened.some((1,)))
+        for _ in range(passes):
+            await asyncio.sleep(0)
+        opening.cancel()
+        await asyncio.wait([opening])
+        wanted = Address("127.0.0.1", common.port + 2)
+        if closes:
+            await opened.close()
+            assert not await asyncio.to_thread(hung_up_on, wanted)
+        else:
+            assert await opened.some((1,)) == {1: wanted}
+            assert await asyncio.to_thread(hung_up_on, wanted)
+        await opened.close()
+
+    asyncio.run(run())
 
 
 def test_no_address_is_opened_once_it_is_closed() -> None:

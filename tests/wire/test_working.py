@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import select
@@ -20,6 +21,7 @@ import pytest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kedge.controller.model.host import HostResponse, UpdateMetadataRequest
+from kedge.controller.runtime.gc_tuning import tuned
 from kedge.controller.wire import Limits, Users, slices, working
 from kedge.controller.wire import messages as m
 from kedge.controller.wire.apis import APIS
@@ -31,6 +33,7 @@ from kedge.controller.wire.security.files import LOOK_S, Reread
 from kedge.controller.wire.security.sasl import PLAIN, Login
 from kedge.controller.wire.slices import CLIENT, sliced
 from tests.wire.asking import fetch, produce
+from tests.wire.attack_frames import fetch_topics
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import GZIP, packed
 from tests.wire.served import DEADLINE_S, RawClient
@@ -113,6 +116,15 @@ def test_long_work_on_records_delays_no_other_client(
         work_of_a_good_client(client)
     assert not all(attacker.is_answered for attacker in attackers)
     assert all(attacker.receive() for attacker in attackers)
+
+
+def test_python_collects_nothing_within_a_large_request(living: Living) -> None:
+    """Its full collections go through all elements, and stop all clients."""
+    with tuned(), RawClient(living.address) as client:
+        before = gc.get_stats()[1]["collections"]
+        client.send(fetch_topics(working.MANY + 1))
+        assert client.receive()
+        assert gc.get_stats()[1]["collections"] < before + 5
 
 
 # --- long polls

@@ -15,7 +15,7 @@ from ....stores.base import StoreError
 from ...codec import BadValue
 from ...groups.requests import GroupSettings
 from ...model.errors import ControllerError, DuplicateBrokerRegistration
-from ...runtime.gc_tuning import short_turns, tuned
+from ...runtime.gc_tuning import many_stay, short_turns, tuned
 from ...server import LiveCluster, LiveServer
 from ...wire import Gateway, Peers
 from ...wire.calls import Address
@@ -105,6 +105,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             lambda: [cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters())]
         )
         of_metrics = f"{at_place('--metrics', options.metrics, {'/metrics': page}, options, stack)}metrics"
+    many_stay()  # those of requests soon die, and a full collection for each few of them would stop all clients
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
     return Running(cluster, known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
