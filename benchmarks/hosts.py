@@ -1,4 +1,5 @@
-"""What a host does with the requests that it gets: encode them for a broker, or drop them."""
+"""What a host does with the requests that it gets: encode them for each broker, encode what brokers have in common once
+(as `RemoteHost` does), or drop them."""
 
 from __future__ import annotations
 
@@ -14,27 +15,29 @@ from kedge.controller.model.host import (
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
     PartitionMetadata,
+    Shared,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
 
-HOSTS: Final = ("encoding", "dropping")
+HOSTS: Final = ("encoding", "sharing", "dropping")
 _HELD_S: Final = 60.0
 
 
 class MeasuredHost:
-    """Wraps the host of a benchmark. `updated`: the brokers that have received everything once. `encodes`: requests
-    become bytes, a struct for each partition and broker, as they do where brokers are other processes. `may_begin`: a
+    """Wraps the host of a benchmark. `updated`: the brokers that have received everything once. `kind`: of `HOSTS`;
+    requests become bytes, a struct for each partition and broker, as they do where brokers are other processes, or for
+    each partition of a `Shared`. `may_begin`: a
     benchmark that measures what comes before the first request clears it, since many threads that encode would keep
     its own from the clock."""
 
-    def __init__(self, host: Host, *, encodes: bool) -> None:
+    def __init__(self, host: Host, kind: str) -> None:
         self.updated: set[int] = set()
         self.encoded_bytes = 0
         self.may_begin = Event()
         self.may_begin.set()
         self._host = host
-        self._encodes = encodes
+        self._kind = kind
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         self.may_begin.wait(_HELD_S)
@@ -52,8 +55,13 @@ class MeasuredHost:
         return self._host.stop_replica(request)
 
     def _encode(self, partitions: Iterable[LeaderAndIsrPartition | PartitionMetadata]) -> None:
-        if self._encodes:
+        if self._kind == "dropping":
+            return
+        if self._kind == "encoding" or not isinstance(partitions, Shared):
             self.encoded_bytes += len(encoded(partitions))
+        elif encoded not in partitions.prepared:  # two threads may do it at once, as seldom as they meet
+            partitions.prepared[encoded] = encoded(partitions)
+            self.encoded_bytes += len(partitions.prepared[encoded])
 
 
 def encoded(partitions: Iterable[LeaderAndIsrPartition | PartitionMetadata]) -> bytes:

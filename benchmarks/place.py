@@ -53,7 +53,7 @@ class Place:
 
     def driven(self, store: MetadataStore, host: Host, *, metrics: bool = True) -> Driven:
         """A controller with the journal, host and driver of this run. It is closed after the run."""
-        measured = MeasuredHost(host, encodes=self.conditions.host == "encoding")
+        measured = MeasuredHost(host, self.conditions.host)
         journal = None
         if self.conditions.journal == "on":
             journal = Journal(FolderSink(self._stack.enter_context(TemporaryDirectory(prefix="kedge-benchmark-"))))

@@ -287,9 +287,11 @@ class Gateway:
         except Refused as refused:
             self.counts[refused.kind] += 1
             is_cut_off = refused.cuts_off
+            _forget(refused)
         except ApiError as error:  # before OSError, which some of these are, too
             self.counts["unanswered"] += 1
             log.info("a request was not answered: %r", error)
+            _forget(error)
         except OSError:  # of the socket, or of TLS
             self.counts["lost"] += 1
             is_cut_off = True
@@ -301,6 +303,12 @@ class Gateway:
         finally:
             if not is_cut_off:
                 await _leave(writer)
+
+
+def _forget(error: Exception) -> None:
+    """Let go of the client's frame. The traceback holds it, and futures in it hold the error: only a collection would
+    free them, and one comes late where a few objects hold many megabytes."""
+    error.__traceback__ = None
 
 
 async def _leave(writer: asyncio.StreamWriter) -> None:

@@ -8,6 +8,7 @@ import json
 import os
 import select
 import threading
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +33,9 @@ from kedge.controller.wire.remote import orders, with_orders
 from kedge.controller.wire.security.files import LOOK_S, Reread
 from kedge.controller.wire.security.sasl import PLAIN, Login
 from kedge.controller.wire.slices import CLIENT, sliced
+from tests.kit.waiting import until
 from tests.wire.asking import fetch, produce
-from tests.wire.attack_frames import fetch_topics
+from tests.wire.attack_frames import fetch_partitions, fetch_topics
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.packed import GZIP, packed
 from tests.wire.served import DEADLINE_S, RawClient
@@ -125,6 +127,22 @@ def test_python_collects_nothing_within_a_large_request(living: Living) -> None:
         client.send(fetch_topics(working.MANY + 1))
         assert client.receive()
         assert gc.get_stats()[1]["collections"] < before + 5
+
+
+def test_refused_frame_is_freed_without_a_collection(living: Living) -> None:
+    frame = fetch_partitions(300_000)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(4):
+            with RawClient(living.address) as client:
+                client.send(frame)
+                assert client.receive() is None
+        until(lambda: tracemalloc.get_traced_memory()[0] < len(frame), "the frames are freed")
+    finally:
+        tracemalloc.stop()
+        gc.enable()
 
 
 # --- long polls
