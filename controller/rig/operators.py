@@ -73,6 +73,7 @@ class Operators:
     _left_out: set[_Setting] = attrs.field(factory=set)
     _asked: list[Asked] = attrs.field(factory=list)
     _replacing: list[tuple[Future[Any], int]] = attrs.field(factory=list)
+    _waiting: list[tuple[frozenset[TopicPartition], Future[Any]]] = attrs.field(factory=list)
     _epoch: int = 0
 
     def load(self, server: RecordingServer) -> None:
@@ -96,6 +97,15 @@ class Operators:
         self._there = {o: _read(server.table.rows[key][0], {}) for key, o in owners.items() if o is not None}
 
     # --- requests
+
+    def waits_for(self, partitions: Iterable[TopicPartition], answer: Future[Any]) -> None:
+        """A request about these partitions was sent."""
+        self._waiting.append((frozenset(partitions), answer))
+
+    def is_waited_for(self, tp: TopicPartition) -> bool:
+        """Whether a request about the partition is not answered: it counts for the topic that has the name then."""
+        self._waiting = [each for each in self._waiting if not each[1].done()]
+        return any(tp in partitions for partitions, _ in self._waiting)
 
     def asked(self, kind: MarkKind, name: str, change: AlterConfigOp, answer: Future[Any]) -> None:
         setting = (kind, name, change.name)

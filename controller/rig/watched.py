@@ -11,11 +11,12 @@ from concurrent.futures import Future
 from typing import Any
 
 from ..admin import Admin
+from ..admin.checks import Target
 from ..admin.results import All, Results
 from ..admin.throttling import Assignments
 from ..model.config_requests import AlterConfigOp, ConfigResource, OpType
 from ..model.errors import ApiError, InvalidRequest
-from ..model.requests import ElectionType
+from ..model.requests import AlterReassignmentsOptions, ElectionType, ReassignmentAnswer
 from ..model.throttle_configs import LISTS, RATES, Family
 from ..model.throttles import (
     CONFIGS,
@@ -98,10 +99,20 @@ class WatchedAdmin(Admin):
         self._replaced(results)
         return results
 
+    def alter_partition_reassignments(
+        self,
+        reassignments: Mapping[TopicPartition, Target],
+        options: AlterReassignmentsOptions | None = None,
+    ) -> Results[TopicPartition, ReassignmentAnswer]:
+        results = super().alter_partition_reassignments(reassignments, options)
+        self._operators.waits_for(results, results.all())
+        return results
+
     def reassign_partitions(
         self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
     ) -> Results[TopicPartition, None]:
         results = super().reassign_partitions(assignments, options)
+        self._operators.waits_for(results, results.all())
         if options is not None and options.throttle is not None and not options.auto_remove_throttle:
             for broker in self._brokers:
                 self._operators.leave_out("brokers", str(broker), RATES["replication"])
@@ -116,7 +127,9 @@ class WatchedAdmin(Admin):
         named = partitions if partitions is None or isinstance(partitions, All) else list(partitions)
         answer = super().elect_leaders(election_type, named, **more)
         if election_type is ElectionType.UNCLEAN:
-            self._operators.unclean_asked.update(named if isinstance(named, list) else self._operators.partitions)
+            asked = named if isinstance(named, list) else self._operators.partitions
+            self._operators.unclean_asked.update(asked)
+            self._operators.waits_for(asked, answer)
         return answer
 
     def forget_broker(self, broker_id: int, **more: Any) -> Future[None]:

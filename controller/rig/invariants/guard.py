@@ -94,6 +94,8 @@ class Invariants(Rules):
 
     def _forget(self, tp: TopicPartition) -> None:
         self.partitions.named.pop(tp, None)
+        if self.rig.operators.is_waited_for(tp):
+            return
         self.rig.operators.unclean_asked.discard(tp)
         if tp in self.rig.asked_targets:
             # A key is for the topic that has the name when it is read.
