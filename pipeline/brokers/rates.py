@@ -5,12 +5,14 @@
   beside the plan first (`Mark`). Afterwards the operator's rate is set again, lists lose what was added, and a rate
   that an operator changed meanwhile stays. A value that any wave has set counts as the plan's, because a broker may
   show a config for a while after it was changed.
+
+Methods raise Failed and Refused, of `kedge.controller.cli.kafka`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -44,42 +46,20 @@ _REMOVE: Final = "it could not be set again afterwards; remove it, or give --no-
 _OWN: Final = {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
 
 
-class Rates(Protocol):
-    """How a server takes them. Methods raise Failed and Refused, of `kedge.controller.cli.kafka`."""
-
-    @property
-    def stay_set(self) -> bool:
-        """Whether the rates stay when the moves end, until they are removed."""
-
-    def check(self, wave: Wave) -> None:
-        """`set` would be accepted."""
-        ...
-
-    def set(self, wave: Wave) -> None:
-        """Brokers that live have the rates of the wave."""
-        ...
-
-    def stand(self, wave: Wave | None) -> bool:
-        """Whether those of this wave are still set, or (None) any of the plan."""
-        ...
-
-    def give_back(self) -> str:
-        """All is as before; or why not."""
-        ...
-
-
-def rates_for(cluster: Cluster, progress: Progress) -> Rates:
+def rates_for(cluster: Cluster, progress: Progress) -> KedgeRates | KafkaRates:
     return KedgeRates(cluster) if removes_by_itself(cluster) else KafkaRates(cluster, progress)
 
 
 @attrs.define
 class KedgeRates:
+    """`stay_set`: whether the rates stay when the moves end, until they are removed."""
+
     cluster: Cluster
     stay_set: bool = attrs.field(default=False, init=False)  # a takeover before the first move takes them back
     _are_back: bool = attrs.field(default=False, init=False)
 
     def check(self, wave: Wave) -> None:
-        """A user who may start moves may set rates."""
+        """Whether `set` would be accepted: a user who may start moves may set rates."""
 
     def set(self, wave: Wave) -> None:
         """Both sides of each broker; one without a rate is unlimited."""
@@ -98,11 +78,12 @@ class KedgeRates:
         self.cluster.throttle_moves(rates, _lists(wave).replicas)
 
     def stand(self, wave: Wave | None) -> bool:
-        """Of a wave with rates, until they were given back; after a crash the controller sees to it."""
+        """Whether those of this wave are still set, or (None) any of the plan: until they were given back. After a
+        crash the controller sees to it."""
         return wave is not None and bool(wave.rates) and not self._are_back
 
     def give_back(self) -> str:
-        """By the controller, which knows what was marked."""
+        """Make all as it was before, or return why not. By the controller, which knows what was marked."""
         if self.cluster.reassignments():
             return OTHERS_MOVE
         self.cluster.end_throttle()
@@ -112,6 +93,8 @@ class KedgeRates:
 
 @attrs.frozen
 class KafkaRates:
+    """As `KedgeRates`."""
+
     cluster: Cluster
     progress: Progress
     stay_set: bool = attrs.field(default=True, init=False)

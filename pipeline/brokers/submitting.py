@@ -25,7 +25,7 @@ from ..submit.cluster import IS_OFFLINE, NOT_THERE, OFFLINE, Look, Name, Replica
 from ..submit.exported import Move, Wave
 from ..submit.kept import Progress
 from ..submit.route import Route, Sent, Unsure
-from .rates import AGAIN, Rates, rates_for
+from .rates import AGAIN, KafkaRates, KedgeRates, rates_for
 
 if TYPE_CHECKING:
     from ...controller.cli.kafka.cluster import Cluster
@@ -50,7 +50,7 @@ def by_brokers(cluster: Cluster) -> Callable[[Progress], Route]:
 @attrs.frozen
 class BrokersWay:
     cluster: Cluster
-    rates: Rates
+    rates: KedgeRates | KafkaRates
     looks_again_s: tuple[float, ...] = attrs.field(default=(0.1, 0.4, 1.0, 2.0), init=False)
     removal_s: float = attrs.field(default=0.0, init=False)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
 import attrs
@@ -29,7 +28,7 @@ from ....pipeline.tables.files import (
 from ....pipeline.tables.location import Location
 from ....pipeline.tables.schema import Table
 from ....pipeline.verbs.local import results
-from ....pipeline.verbs.verb import Said, Told, Verb
+from ....pipeline.verbs.verb import Said, Verb
 from ..engines import AUTO, LOCAL, SPARK, Engine, settled, spark
 from ..printing import compact, note, one_line, print_pairs, say
 from ..store.opening import bar
@@ -143,15 +142,14 @@ def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
     if not of:
         return
     engine = chosen(common.engine, common.tables, of)
-    with bar(verb.title, shown=not common.plain) as told:
-        if engine == LOCAL:
+    if engine == LOCAL:
+        with bar(verb.title, shown=not common.plain) as told:
             yield from results(verb, of, told)
-            return
-        with spark() as session:
-            from ....pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
+        return
+    with spark() as session:
+        from ....pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
 
-            with _watched(session, common, told):
-                found = list(on_spark(session, verb, of))
+        found = list(on_spark(session, verb, of))
     yield from found
 
 
@@ -159,20 +157,13 @@ def _in_catalog(
     common: Common, verb: Verb, place_of: tuple[Table, str], at: Callable[[Location], list[Place]]
 ) -> _Results:
     need_spark(common.engine, common.tables)
-    with bar(verb.title, shown=not common.plain) as told, spark() as session:
+    with spark() as session:
         from ....pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
         from ....pipeline.spark.groups import results as in_groups  # noqa: PLC0415
 
-        with _watched(session, common, told):
-            catalog = Catalog(session, common.tables)
-            of = at(catalog.listed((PARTITION, PART), place_of))
-            return in_groups(catalog, verb, of) if of else []
-
-
-def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager[None]:
-    from ....pipeline.spark.watching import watched  # noqa: PLC0415 - as above
-
-    return watched(session, told if not common.plain and sys.stderr.isatty() else None)
+        catalog = Catalog(session, common.tables)
+        of = at(catalog.listed((PARTITION, PART), place_of))
+        return in_groups(catalog, verb, of) if of else []
 
 
 def finish(common: Common, results: Sequence[Said], *, failed: bool) -> None:
