@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Self
 
 from kedge import BrokerRegistration, Controller, Hooks, Settings
@@ -147,3 +149,8 @@ def frame_of(api: str, version: int, *, correlation_id: Any = 7, **fields: Any) 
 def framed(frame: bytes) -> bytes:
     """It, with its size first."""
     return SIZE.pack(len(frame)) + frame
+
+
+def sockets() -> int:
+    """How many this process has open."""
+    return sum("socket:" in os.path.realpath(file) for file in Path("/proc/self/fd").iterdir())

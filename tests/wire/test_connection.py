@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import struct
 import threading
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +20,7 @@ from kedge.controller.wire.security.client import Credentials
 from tests.kit.waiting import until
 from tests.wire.asking import ask, new_topic
 from tests.wire.living import Living, records
-from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served, frame_of, framed
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served, frame_of, framed, sockets
 from tests.wire.sharing import log_in
 
 
@@ -125,11 +123,6 @@ def _ask(client: RawClient) -> None:
     client.begin("Fetch", 12, **fields)
 
 
-def _sockets() -> int:
-    """How many this process has open."""
-    return sum("socket:" in os.path.realpath(file) for file in Path("/proc/self/fd").iterdir())
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("filled", [Limits(answer_bytes=17 * MIB)], indirect=True)
 def test_what_answers_hold_that_are_not_taken_is_bounded_and_small_ones_need_no_room(filled: Living) -> None:
@@ -167,17 +160,17 @@ def test_who_takes_nothing_gives_way_to_those_who_wait_for_room(
 @pytest.mark.slow
 @pytest.mark.parametrize("filled", [Limits(idle_s=1)], indirect=True)
 def test_the_connection_of_who_takes_nothing_for_too_long_ends(filled: Living) -> None:
-    before = _sockets()
+    before = sockets()
     with RawClient(filled.address) as client:
         _ask(client)
         until(lambda: filled.gateway.counts["idle"] == 1)
-        until(lambda: _sockets() == before + 1)  # the client's own
+        until(lambda: sockets() == before + 1)  # the client's own
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("filled", [Limits()], indirect=True)
 def test_a_gateway_that_is_closed_does_not_wait_for_who_takes_nothing(filled: Living) -> None:
-    before = _sockets()
+    before = sockets()
     with RawClient(filled.address) as client:
         _ask(client)
         until(lambda: filled.gateway.counts["Fetch"] == 1)
@@ -185,7 +178,7 @@ def test_a_gateway_that_is_closed_does_not_wait_for_who_takes_nothing(filled: Li
             assert other.ask("ApiVersions", 4).error_code == 0
         filled.gateway.close()
         own, listener, loop = 1, 1, 2  # the client's end is there still, the others are gone
-        until(lambda: _sockets() == before + own - listener - loop)
+        until(lambda: sockets() == before + own - listener - loop)
 
 
 WAIT_MS = 20_000
