@@ -4,7 +4,6 @@ the run (`benchmarks.conditions`), and what is special."""
 from __future__ import annotations
 
 import json
-import os
 import platform
 import resource
 import sys
@@ -15,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
 from typing import Final
+
+from tests.kit.memory import resident
 
 YARDSTICK_TURNS: Final = 1_500_000
 _conditions: dict[str, object] = {}
@@ -62,8 +63,7 @@ def timed() -> Iterator[Stopwatch]:
 
 def rss_bytes() -> int:
     """Resident memory of this process now."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return resident()
 
 
 def rate(what: str, n: int, seconds: float, **special: object) -> None:

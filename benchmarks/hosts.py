@@ -27,9 +27,8 @@ _HELD_S: Final = 60.0
 class MeasuredHost:
     """Wraps the host of a benchmark. `updated`: the brokers that have received everything once. `kind`: of `HOSTS`;
     requests become bytes, a struct for each partition and broker, as they do where brokers are other processes, or for
-    each partition of a `Shared`. `may_begin`: a
-    benchmark that measures what comes before the first request clears it, since many threads that encode would keep
-    its own from the clock."""
+    each partition of a `Shared`. `may_begin`: a benchmark that measures what comes before the first request clears it,
+    since many threads that encode would keep its own from the clock."""
 
     def __init__(self, host: Host, kind: str) -> None:
         self.updated: set[int] = set()

@@ -74,12 +74,12 @@ class CommittedTree:
         self.unclean_default = False
         self.marked: dict[str, tuple[str, ...]] = {}  # the owners in each mark of throttles, by its key
         self.is_plan_news = False  # another program wrote the legacy key after a controller's write or takeover
-        self.made: set[str] = set()  # keys that were made and not deleted since; those of sessions may have ended
+        self.present: set[str] = set()  # keys that were made and not deleted since; those of sessions may have ended
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
         rows = sorted(server.table.rows.items())
-        self.made = set(server.table.rows)
+        self.present = set(server.table.rows)
         for key, row in rows:
             if keys.partition_of(key) is not None:
                 self._states[TopicPartition(*_of(key))] = (row[0], row[2])
@@ -107,10 +107,10 @@ class CommittedTree:
         touched: dict[TopicPartition, None] = {}
         for op in commit.ops:
             if isinstance(op, Put):
-                self.made.add(op.key)
+                self.present.add(op.key)
                 self._put(op, touched, commit)
             elif isinstance(op, Delete):
-                self.made.discard(op.key)
+                self.present.discard(op.key)
                 self._delete(op.key)
             if op.key in {keys.REASSIGN_PARTITIONS, EPOCH_KEY} and not isinstance(op, Check):
                 self.is_plan_news = commit.sender == FOREIGN

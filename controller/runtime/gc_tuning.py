@@ -67,15 +67,15 @@ def collector_off() -> Iterator[None]:
     if not _REST.allowed:
         yield
         return
+    now_s = time.monotonic()
     with _REST.lock:
+        is_late = _REST.blocks > 0 and now_s - _REST.since_s >= OFF_S
         if _REST.blocks == 0:
             _REST.was_on = gc.isenabled()
             gc.disable()
-            _REST.since_s = time.monotonic()
+        if _REST.blocks == 0 or is_late:
+            _REST.since_s = now_s
         _REST.blocks += 1
-        is_late = time.monotonic() - _REST.since_s >= OFF_S
-        if is_late:
-            _REST.since_s = time.monotonic()
     try:
         if is_late:
             gc.collect()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Final
 
 import pytest
 
 from kedge.controller.wire.calls import Address
+from tests.kit.memory import resident
 from tests.kit.waiting import until
 from tests.serve.processes import running
 from tests.wire.attack_frames import heavy
@@ -16,11 +15,6 @@ from tests.wire.served import RawClient
 
 MIB: Final = 1 << 20
 BACK_S: Final = 60.0
-
-
-def resident(process_id: int) -> int:
-    pages = int(Path(f"/proc/{process_id}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGESIZE")
 
 
 @pytest.mark.slow

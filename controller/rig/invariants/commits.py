@@ -123,7 +123,7 @@ class CommitRules(Rules):
         blind = self.committed.found_blind
         moving = [str(p) for p in known if not blind & {keys.topic(p.topic), keys.state(p.topic, p.partition)}]
         self.require(not moving, 6, f"the marks lose {gone} while {moving[:5]} move")
-        is_there = keys.REASSIGN_PARTITIONS in self.committed.made and not was_news
+        is_there = keys.REASSIGN_PARTITIONS in self.committed.present and not was_news
         made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
         is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
         self.require(not is_kept, 6, f"the marks lose {gone} while the legacy key exists")

@@ -51,7 +51,7 @@ class DeletionRules(Rules):
         self.require(broker in operators.asked_to_forget, 7, f"broker {broker} is forgotten without a request")
         operators.forgotten.add(broker)  # the request may be older than a later life of the broker
         key = keys.broker(broker)  # a later commit may register it again, and the end of a session is none
-        is_registered = key in self.committed.made and key in self.rig.server.table.rows
+        is_registered = key in self.committed.present and key in self.rig.server.table.rows
         self.require(not is_registered, 7, f"broker {broker} is forgotten while it lives")
 
     def _purged(self, tp: TopicPartition, commit: Committed) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import signal
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from tests.kit.memory import resident
 from tests.kit.waiting import until
 from tests.verify.soak.brokers import BROKERS
 from tests.verify.soak.deeds import HEAL_S, KEDGE, Deeds
@@ -191,8 +191,7 @@ class OwnProcess:
     @property
     def memory(self) -> int:
         """Resident bytes."""
-        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
-        return pages * os.sysconf("SC_PAGESIZE")
+        return resident(self.process.pid)
 
 
 class Controller(OwnProcess):
