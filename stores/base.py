@@ -142,7 +142,7 @@ class Depth(enum.Enum):
     """What a subscription watches."""
 
     SELF = "self"  # the key itself
-    CHILDREN = "children"  # the names directly below it: created and deleted, not rewritten
+    CHILDREN = "children"  # the names directly below it: created and deleted, not rewritten or gone at once
     VALUES = "values"  # the keys directly below it: created, deleted and rewritten
 
 

@@ -109,8 +109,7 @@ def burst_of_a_hundred(backend: Backend) -> None:
     stream = watch(backend, store, "/w", Depth.VALUES)
     keys = [f"/w/{index:03}" for index in range(100)]
     other.commit([Put(key, b"", ABSENT) for key in keys], timeout_s=CALL_S)
-    missing = set(keys)
-    events_until(backend, stream, "hints at 100 keys", lambda event: strike(missing, event))
+    _await_hints(backend, stream, keys)
     for step in range(100):
         put(other, "/w/000", b"%d" % step, PRESENT)
     await_hint(backend, stream, "/w/000")
@@ -162,6 +161,30 @@ def _look_until(backend: Backend, store: MetadataStore, stream: Subscription, va
     while entry is None or entry.value != value:
         await_hint(backend, stream, "/w/a")
         entry = get(store, "/w/a")
+
+
+@case("watch")
+def a_key_that_was_back_when_it_was_read_is_hinted_at_again(backend: Backend) -> None:
+    """A reader that gets a hint at a deletion, and finds the key created again, gets one when it is deleted again; with
+    one key, and with more than a store watches one by one."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    for keys in (["/w/a"], [f"/w/{index:02}" for index in range(30)]):
+        creations = [Put(key, b"", ABSENT) for key in keys]
+        deletions = [Delete(key, PRESENT) for key in keys]
+        for ops in (creations, deletions):
+            other.commit(ops, timeout_s=CALL_S)
+            _await_hints(backend, stream, keys)
+            quiet(stream)
+        other.commit(creations, timeout_s=CALL_S)
+        assert get(store, keys[0]) is not None
+        other.commit(deletions, timeout_s=CALL_S)
+        _await_hints(backend, stream, keys)
+
+
+def _await_hints(backend: Backend, stream: Subscription, keys: list[str]) -> None:
+    missing = set(keys)
+    events_until(backend, stream, f"hints at {len(keys)} keys", lambda event: strike(missing, event))
 
 
 @case("watch")

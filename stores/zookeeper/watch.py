@@ -4,9 +4,10 @@ Rules
 * Nothing here waits. Callbacks put the answers to requests into the stream's inbox, and the polling thread continues
   from there. So `poll(0)` never waits, and a stream that is not polled does not grow.
 * A hint is given after its watch has been set again, not before: a reader that reads then misses nothing, since a later
-  write fires the new watch.
+  write fires the new watch. So a key that was deleted is watched, too, until the session ends: it may be created, read
+  because of the hint, and deleted before the names are listed again. ZooKeeper keeps some 300 bytes for each.
+* A watched key gets its watch again when its event comes; the list of names only shows which keys are new.
 * Answers and events of an older connection are ignored: its watches are gone, and a Resync replaces them.
-* A name that reappears is watched again: the list of names may look the same before and after.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Watch:
         self._names: set[str] = set()
         self._armed: set[str] = set()
         self._to_arm: deque[str] = deque()
-        self._fired: list[str] = []
+        self._fired: dict[str, bool] = {}  # key -> whether it was deleted
         self._asking = False
         self._again = False
 
@@ -86,13 +87,15 @@ class Watch:
         self._ask(Exists(self._path(key), self._firing(lambda event: self._node_fired(key, event))),
                   lambda _, error: self._node_armed(key, error))  # fmt: skip
 
-    def _arm_nodes(self, keys: list[str]) -> None:
-        """Watch many existing nodes at once. Any change since they were listed fires as soon as they are watched."""
-        self._armed.update(keys)
-        key_at = {self._path(key): key for key in keys}
+    def _arm_nodes(self, fired: dict[str, bool]) -> None:
+        """Watch many nodes at once, by whether they were deleted. One that was written, deleted or created since then
+        fires as soon as it is watched."""
+        self._armed.update(fired)
+        key_at = {self._path(key): key for key in fired}
         watchers = {path: self._firing(partial(self._node_fired, key)) for path, key in key_at.items()}
+        absent = {path for path, key in key_at.items() if fired[key]}
         for part in parted(watchers):
-            self._ask(SetWatches(self._link.client, self._link.client.last_zxid, part),
+            self._ask(SetWatches(self._link.client, self._link.client.last_zxid, part, absent),
                       partial(self._nodes_armed, [key_at[path] for path in part]))  # fmt: skip
 
     def _nodes_armed(self, keys: list[str], _: object, error: Exception | None) -> None:
@@ -112,14 +115,14 @@ class Watch:
 
     def _node_fired(self, key: str, event: Any) -> None:
         self._armed.discard(key)
-        if key != self.prefix and event.type == _DELETED:
-            self._hint(key)  # if it reappears, the list of names has it
-        elif key == self.prefix or key in self._names:
-            self._fired.append(key)
+        self._fired[key] = event.type == _DELETED
 
     def go_on(self) -> None:
         """Set the watches that fired again, together: one commit may write a hundred of the keys."""
-        fired, self._fired = [key for key in dict.fromkeys(self._fired) if key not in self._armed], []
+        fired, self._fired = {key: gone for key, gone in self._fired.items() if key not in self._armed}, {}
+        self._arm_all(fired)
+
+    def _arm_all(self, fired: dict[str, bool]) -> None:
         if len(fired) >= _MANY:
             self._arm_nodes(fired)
             return
@@ -161,21 +164,12 @@ class Watch:
         self._settle()
 
     def _take_names(self, names: set[str]) -> None:
-        appeared, vanished = names - self._names, self._names - names
-        self._names = names
         if self.depth is Depth.CHILDREN:
-            for key in sorted(appeared | vanished):
+            for key in sorted(names ^ self._names):
                 self._hint(key)
-            return
-        self._armed -= vanished
-        for key in sorted(vanished):
-            self._hint(key)
-        unwatched = sorted(names - self._armed)
-        if len(unwatched) >= _MANY:
-            self._arm_nodes(unwatched)
-            return
-        for key in unwatched:
-            self._arm_node(key)
+            self._names = names
+        else:
+            self._arm_all(dict.fromkeys(sorted(names - self._armed - self._fired.keys()), False))
 
     def _keys(self, names: list[str]) -> set[str]:
         """The keys of `names`; names that are not valid keys belong to other programs and are skipped."""
