@@ -25,7 +25,6 @@ _CHUNK: Final = 2000  # values parsed at once: a broken one among them makes all
 _T = TypeVar("_T")
 
 _NUMBER: Final = rb"(?:0|[1-9]\d{0,9})"
-_LONG: Final = 10  # length of a list's text from which on an id may be too large
 _IDS: Final = _NUMBER + rb"(?:," + _NUMBER + rb")*"
 _STATE: Final = re.compile(
     rb'(?m)^(?:\{"controller_epoch":%b,"leader":(-[12]|%b),"version":1,"leader_epoch":(%b),"isr":\[(%b)\]\}|.*)$'
@@ -33,7 +32,7 @@ _STATE: Final = re.compile(
 )
 _EACH: Final = rb'"%b":\[%b\]' % (_NUMBER, _IDS)
 _PARTITIONS: Final = re.compile(rb'"partitions":\{(%b(?:,%b)*)\}' % (_EACH, _EACH))
-_NONE: Final = b'"partitions":{}'
+_NO_PARTITIONS: Final = b'"partitions":{}'
 _PARTITION: Final = re.compile(rb'"(\d+)":\[([\d,]+)\]')  # within a match of the expression above
 
 
@@ -62,19 +61,46 @@ class States:
         return Partition(name, number, replicas, isr, leader, leader_epoch)
 
 
+class _Numbers(dict[bytes, int]):
+    """Numbers by their texts. Each is read once and becomes one object."""
+
+    def __missing__(self, text: bytes) -> int:
+        number = self[text] = int(text)
+        return number
+
+
+class _Lists(dict[bytes, Replicas]):
+    """Lists of broker ids by their texts; () where they are invalid."""
+
+    def __init__(self, numbers: _Numbers) -> None:
+        super().__init__({b"": ()})
+        self._number = numbers.__getitem__
+
+    def __missing__(self, text: bytes) -> Replicas:
+        ids = tuple(map(self._number, text.split(b",")))
+        is_good = len(set(ids)) == len(ids) and max(ids) <= INT32_MAX
+        found = self[text] = ids if is_good else ()
+        return found
+
+
 class Bulk:
-    """The keys of one load. It remembers the lists that it has read."""
+    """The keys of one load. It remembers the lists and numbers that it has read."""
 
     def __init__(self) -> None:
         self._lists: dict[Replicas, Replicas] = {}
-        self._by_text: dict[bytes, Replicas | None] = {b"": ()}
+        self._numbers = _Numbers({b"": NO_LEADER})  # also NO_EPOCH
+        self._by_text = _Lists(self._numbers)
+        self._places: list[bytes] = []  # the texts of 0, 1, 2 ...
 
     # --- topics
 
     def topics(self, names: Sequence[str], values: Sequence[bytes]) -> Iterator[TopicKey | BadValue]:
         """The content of each topic key, or its BadValue, in the order of `names`."""
-        found = [self._assignments(value) for value in values]
-        rest = [v if f is None else _PARTITIONS.sub(_NONE, v) for v, f in zip(values, found, strict=True)]
+        found, rest = [], []
+        for value in values:
+            assignments, others = self._assignments(value)
+            found.append(assignments)
+            rest.append(others)
         for name, value, raw, assignments in zip(names, values, _parsed(rest), found, strict=True):
             if assignments is not None and (type(raw) is not dict or raw.get("partitions") != {}):
                 yield _or_error(lambda: topic.decode(value, name))  # noqa: B023 - those were of something within the key
@@ -83,29 +109,17 @@ class Bulk:
             else:
                 yield _or_error(lambda: topic.of(raw, name, self._lists, assignments))  # noqa: B023
 
-    def _assignments(self, value: bytes) -> tuple[Replicas, ...] | None:
-        """R of each partition; None where the expression does not match."""
-        found = _PARTITIONS.findall(value)
-        if len(found) != 1:
-            return None
-        said = dict(_PARTITION.findall(found[0]))
-        lists: list[Replicas] = []
-        for number in range(len(said)):
-            ids = self._ids(said.get(b"%d" % number, b""))
-            if not ids:
-                return None
-            lists.append(ids)
-        return tuple(lists)
-
-    def _ids(self, text: bytes) -> Replicas | None:
-        """The broker ids in a list's text; None where they are invalid."""
-        try:
-            return self._by_text[text]
-        except KeyError:
-            ids = tuple(map(int, text.split(b",")))
-            is_good = len(set(ids)) == len(ids) and (len(text) < _LONG or max(ids) <= INT32_MAX)
-            found = self._by_text[text] = ids if is_good else None
-            return found
+    def _assignments(self, value: bytes) -> tuple[tuple[Replicas, ...] | None, bytes]:
+        """R of each partition, and the value without them. None, and the value, where the expression does not match."""
+        match = _PARTITIONS.search(value)
+        if match is None or _PARTITIONS.search(value, match.end()) is not None:
+            return None, value
+        said = dict(_PARTITION.findall(match[1]))
+        self._places += [b"%d" % place for place in range(len(self._places), len(said))]
+        lists = tuple([self._by_text[said.get(place, b"")] for place in self._places[: len(said)]])
+        if () in lists:
+            return None, value
+        return lists, value[: match.start()] + _NO_PARTITIONS + value[match.end() :]
 
     def settings(self, values: Sequence[bytes | None]) -> list[dict[str, str] | BadValue | None]:
         """The settings of each topic; None where it has no configs key."""
@@ -122,15 +136,21 @@ class Bulk:
             said = _STATE.findall(b"\n".join(chunk))
             if len(said) != len(chunk):  # a value has a line end in it
                 said = [(b"", b"", b"")] * len(chunk)
-            states.leaders += [int(leader or NO_LEADER) for leader, _, _ in said]
-            states.leader_epochs += [int(epoch or NO_EPOCH) for _, epoch, _ in said]
-            isrs = [self._ids(isr) for _, _, isr in said]
-            states.isrs += [isr or () for isr in isrs]
+            leaders, leader_epochs, isrs = zip(*said, strict=True)
+            states.leaders += map(self._numbers.__getitem__, leaders)
+            states.leader_epochs += map(self._numbers.__getitem__, leader_epochs)
+            states.isrs += map(self._by_text.__getitem__, isrs)
         self._read_alone(values, states)
         return states
 
     def _read_alone(self, values: Sequence[bytes | None], states: States) -> None:
         """Read the values that the expression does not match."""
+        if (
+            all(states.isrs)
+            and max(states.leaders, default=0) <= INT32_MAX
+            and max(states.leader_epochs, default=0) <= EPOCH_MAX
+        ):
+            return
         columns = zip(values, states.isrs, states.leaders, states.leader_epochs, strict=True)
         places = [
             place

@@ -197,7 +197,9 @@ class Rows(Sequence[Partition | None]):
         self._places.extend(range(place, end))
         self._leaders.extend(rows.leaders)
         self._epochs.extend(rows.leader_epochs)
-        self._replicas.extend(chain.from_iterable([r[:WIDTH] + _FILL[len(r[:WIDTH])] for r in rows.replicas]))
+        self._replicas.extend(
+            chain.from_iterable([r + _FILL[len(r)] if len(r) < WIDTH else r[:WIDTH] for r in rows.replicas])
+        )
         whole: dict[int, Partition] = {}
         if _WHOLE in codes:
             for at, partition in enumerate(range(place, end)):
