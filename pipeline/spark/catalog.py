@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -36,6 +37,7 @@ _PLAN: Final = "plan"
 _TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
 _WIDER: Final = {("tinyint", "int"), ("tinyint", "bigint"), ("int", "bigint")}  # Iceberg has no tinyint
 _NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
+_OVERWRITE: Final = "spark.sql.sources.partitionOverwriteMode"
 _DROPPED_AT_ONCE: Final = 500
 
 
@@ -77,7 +79,18 @@ class Catalog:
         return found
 
     def read(self, table: Table) -> DataFrame | None:
-        """The rows; None if there is no such table. Which types its columns may have is decided where they are read."""
+        """The rows, with their keys as texts; None if there is no such table. Which types its other columns may have is
+        decided where they are read."""
+        frame = self._kept(table)
+        # Spark takes a snapshot called 1 for a number, where it finds the keys in the names of folders.
+        kinds = {} if frame is None else dict(frame.dtypes)
+        numbers = [key for key in KEYS if kinds.get(key, "string") != "string"]
+        return (
+            frame if frame is None or not numbers else frame.withColumns({k: frame[k].cast("string") for k in numbers})
+        )
+
+    def _kept(self, table: Table) -> DataFrame | None:
+        """The rows as the table has them; None if there is no such table."""
         name = self._name(table)
         try:
             frame = self.spark.table(name)
@@ -101,7 +114,7 @@ class Catalog:
         self.check()
         found = {}
         for table in tables:
-            frame = self.read(table)
+            frame = self._kept(table)
             if frame is not None:
                 self._check_types(table, dict(frame.dtypes))
             found[table.name] = () if frame is None else tuple(frame.columns)
@@ -136,9 +149,9 @@ class Catalog:
             if self.root.format != PARQUET:
                 frame.writeTo(name).overwrite(f.expr(condition(table, keys)))
                 return
-            # An option of the statement, since a setting of the session would affect other statements.
-            how = f"OVERWRITE TABLE {name} WITH ('partitionOverwriteMode' = 'dynamic')"
-            self.spark.sql(f"INSERT {how} SELECT * FROM {{frame}}", frame=frame).collect()  # noqa: S608 - as below
+            with self._partitions_alone() as option:
+                insert = f"INSERT OVERWRITE TABLE {name} {option} SELECT * FROM {{frame}}"  # noqa: S608 - as below
+                self.spark.sql(insert, frame=frame).collect()
         self.empty(table, [key for key, has_rows in keys.items() if not has_rows])
 
     def empty(self, table: Table, keys: Iterable[Key]) -> None:
@@ -151,6 +164,20 @@ class Catalog:
                 for start in range(0, len(some), _DROPPED_AT_ONCE):
                     dropped = ", ".join(_partition(table, key) for key in some[start : start + _DROPPED_AT_ONCE])
                     self.spark.sql(f"ALTER TABLE {name} DROP IF EXISTS {dropped}").collect()
+
+    @contextmanager
+    def _partitions_alone(self) -> Iterator[str]:
+        """What a statement says so that it overwrites the partitions that it has rows for, and no others. Spark 3.5 has
+        only a setting of the session, which applies to its other statements meanwhile."""
+        if not self.spark.version.startswith("3."):
+            yield "WITH ('partitionOverwriteMode' = 'dynamic')"
+            return
+        before = self.spark.conf.get(_OVERWRITE)
+        self.spark.conf.set(_OVERWRITE, "dynamic")
+        try:
+            yield ""
+        finally:
+            self.spark.conf.set(_OVERWRITE, before or "static")
 
     def _name(self, table: Table) -> str:
         if self.root.is_catalog:

@@ -1,11 +1,12 @@
 """The job of examples/spark, as a data engineer runs it: on tables of pandas and of Spark, on the oldest and the newest
-PySpark, into files, a catalog, and Delta."""
+PySpark, into files and Delta; and the commands over a catalog on both."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from tests.sparks import SETTINGS, submit_arguments
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
 JOB = CHECKOUT / "examples" / "spark" / "plan_fleet.py"
+CATALOG_JOB = Path(__file__).with_name("catalog_job.py")
 DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -44,13 +46,15 @@ def raw(tmp_path: Path) -> Path:
     return tmp_path / "raw"
 
 
-def run(pyspark: Path | None, folder: Path, *arguments: object, **settings: str) -> str:
+def run(
+    pyspark: Path | None, folder: Path, *arguments: object, job: Path = JOB, lake: Mapping[str, str] | None = None
+) -> str:
     """What it prints."""
     where = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
-    conf = submit_arguments({**SETTINGS, **where, **settings})
+    conf = submit_arguments({**SETTINGS, **where, **(lake or {})})
     paths = [*([] if pyspark is None else [str(pyspark)]), str(CHECKOUT)]
     done = subprocess.run(
-        [sys.executable, str(JOB), *map(str, arguments)],
+        [sys.executable, str(job), *map(str, arguments)],
         cwd=folder,
         env={
             **os.environ,
@@ -78,8 +82,18 @@ def test_a_fleet_in_files_is_planned(which: object, raw: Path, tmp_path: Path) -
     assert (rejected["cluster"], rejected["brokers"]) == ("west", [3, 2, 3])
 
 
+@pytest.mark.parametrize("which", [oldest, lambda: None], ids=["3.5", "newest"])
+def test_a_plan_of_one_cluster_in_a_catalog_leaves_the_others_as_they_are(
+    which: object, raw: Path, tmp_path: Path
+) -> None:
+    assert callable(which)
+    assert run(which(), tmp_path, raw, job=CATALOG_JOB) == (
+        "broker_valid east:4 west:4\nreplica_load east:3 west:2\nplan east:1 west:1\nplan_move east:2 west:1\n"
+    )
+
+
 def test_a_fleet_in_files_is_planned_into_delta(raw: Path, tmp_path: Path) -> None:
     found = lakes()
     jars = {"spark.jars": ",".join(map(str, found.jars))}
-    assert run(found.pyspark, tmp_path, raw, tmp_path / "out", "3", "delta", **DELTA, **jars) == PRINTED
+    assert run(found.pyspark, tmp_path, raw, tmp_path / "out", "3", "delta", lake={**DELTA, **jars}) == PRINTED
     assert (tmp_path / "out" / "plan_move" / "_delta_log").is_dir()
