@@ -72,7 +72,7 @@ class _Work:
 
     def limit(self, loosened: float) -> None:
         """Limit the chosen resources: by the tolerance, and a part of what is above it."""
-        self.steps.to_share = True
+        self.steps.kept = max(0.0, 1 - self._goals.tolerance)
         for one in self._chosen:
             limit_to(one, self._goals.tolerance + loosened * self._loose.get(one.kind, 0.0))
 

@@ -3,7 +3,8 @@
 * The level: no broker exceeds its share (by weight) by more than the tolerance. Brokers above it give, brokers below it
   take, and none does both, so a broker's peak during the move is its value before or after it.
 * First pass, larger replicas first: no broker goes below the level, so that no byte is moved needlessly. Second pass,
-  smaller ones first: a broker that is still above gives one that brings it below the level, but not below its share.
+  smaller ones first: a broker that is still above gives one that brings it below the level, and below its share by no
+  more than the tolerance. Replicas of equal size differ by a few bytes, which must not keep half of them back.
 * A budget raises the level to the lowest that it can pay for, so that the fullest brokers benefit first.
 * Racks of different size: each broker's share is what its rack can hold (`racks`), so the others are level among
   themselves. A broker that has to hold more than the mean has that reason.
@@ -56,12 +57,14 @@ def level(
     aim = np.floor(_affordable(held[live], share[live], 1 + tolerance, budget) * share).astype(np.int64)
     gives = live & (held > aim)
     seats = Seats(cluster, receivers & live & ~gives, weights(cluster, live), _ceiling(aim, held, plain, live).tolist())
-    work = _Work(cluster, seats, aim.tolist(), share.tolist(), budget)
+    work = _Work(cluster, seats, aim.tolist(), budget)
     order, sources = _order(cluster, gives)
     total = 2 * len(order)
     work.give(order, sources, work.aim, lambda done, _: told(done, total))
     work.refused.clear()
-    work.give(order[::-1], sources[::-1], work.share, lambda done, _: told(len(order) + done, total))
+    work.give(
+        order[::-1], sources[::-1], ((1 - tolerance) * share).tolist(), lambda done, _: told(len(order) + done, total)
+    )
     rows = {p: row for p, row in work.rows.items() if row != [b for b in cluster.replicas[p].tolist() if b >= 0]}
     after = with_rows(cluster.replicas, rows)
     touched = np.zeros(len(cluster.size), np.bool_)
@@ -116,7 +119,6 @@ class _Work:
     cluster: Cluster
     seats: Seats
     aim: list[int]
-    share: list[float]
     budget: int
     rows: dict[int, list[int]] = attrs.field(factory=dict)
     refused: list[tuple[int, int, int]] = attrs.field(factory=list)

@@ -36,7 +36,7 @@ REASONS: Final = {
     NO_IN: "no broker in the possible racks can receive the rate of writing",
     NO_OUT: "no broker in the possible racks could send the rate of reading, if it led the partition",
     NO_ROOM: "every broker in the possible racks would exceed the target level",
-    TOO_LARGE: "without the replica its broker would fall below the mean",
+    TOO_LARGE: "without the replica its broker would fall too far below the mean",
     BUDGET: "the replica exceeds the bytes that may still be moved",
     DEAD_BROTHER: "another replica is on a dead broker, for which a move would wait: drain that broker first",
     NO_OUT_STAYING: "a broker that keeps its replica could not send to the added ones, if it led the partition",

@@ -30,7 +30,7 @@ _Pair = tuple[float, int, int, int]
 
 class Steps:
     """`resources`: those to lower, in this order. `fullness`: by which of them a broker is chosen. `budget`: the bytes
-    that may still be copied. `to_share`: whether a broker may not fall below its share."""
+    that may still be copied. `kept`: the part of its share that a broker does not give."""
 
     def __init__(
         self, cluster: Cluster, at: Placement, resources: Sequence[Resource], home: Sequence[Ints], budget: int | None
@@ -40,7 +40,7 @@ class Steps:
         self._bytes = [int(cluster.size[some].sum()) for some in home]
         self.budget = NO_LIMIT if budget is None else budget
         self.fullness: Sequence[Resource] = ()
-        self.to_share = False
+        self.kept = 0.0
         self._count = 0
 
     def settle(self, told: Told) -> None:
@@ -64,10 +64,10 @@ class Steps:
                 pass
 
     def most(self, one: Resource, row: int, broker: int) -> float:
-        """What the broker may give: below a cap not more than down to its share."""
+        """What the broker may give: below a cap not more than down to what it keeps of its share."""
         load = float(one.load[row, broker])
-        least = min(one.limit[row, broker], one.share[row, broker])
-        return load - float(least) if self.to_share and load <= one.cap[row, broker] else load
+        least = min(one.limit[row, broker], self.kept * one.share[row, broker])
+        return load - float(least) if load <= one.cap[row, broker] else load
 
     def _movable(self, broker: int, *, led: bool, lead: bool) -> Ints:
         among = self._home[broker]

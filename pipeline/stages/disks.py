@@ -28,7 +28,7 @@ Disks: TypeAlias = Mapping[int, list[Row]]
 _WORDS: Final = {
     REASONS[NO_ROOM]: "every other directory of the broker would exceed the target level",
     REASONS[NO_DISK]: "no other directory of the broker has enough room",
-    REASONS[TOO_LARGE]: "without the replica its directory would fall below the mean",
+    REASONS[TOO_LARGE]: "without the replica its directory would fall too far below the mean",
     REASONS[NO_BROKER]: "no other directory of the broker takes replicas",
     REASONS[LAST_IN_RACK]: "no other directory of the broker takes replicas",
     HELD[MOVING]: "the replica is being moved",

@@ -230,3 +230,9 @@ def test_waves_name_the_directory_of_each_new_replica() -> None:
     assert of["rollback/wave-0001.json"] == [(1, None)]
     whole = parse_plan(files(given)["plan.json"])
     assert whole.dirs == {(TopicPartition("t", 0), 2): "/a", (TopicPartition("t", 1), 2): "/b"}
+
+
+def test_logs_that_differ_a_little_are_shared_out() -> None:
+    given = small({(1, "/a"): (None, 0), (1, "/b"): (None, 0)}, {p: 1000 + p * p for p in range(4)})
+    found = plan(given, BalanceDisks(), name="p")
+    assert len(named(found)) == 2
