@@ -83,6 +83,7 @@ class LiveCluster:
         self._steps = Steps(self.lock, self._step, self._answer)
         self._begun_s = time.monotonic()
         self._cleaned_s = self._begun_s
+        self._paused_s: dict[int, float] = {}  # since when
         self._clock = VirtualClock(time.time_ns() // 1_000_000)
         timeline = Timeline(self._clock)
         timeline.is_mute = True  # it has no reader, and the cluster may run for weeks
@@ -233,6 +234,7 @@ class LiveCluster:
     def kill_broker(self, broker_id: int) -> None:
         """Its process ends, and its registration with it. Raises KeyError for an unknown broker."""
         with self.lock:
+            self._paused_s.pop(broker_id, None)
             if self.brokers[broker_id].life is not Life.DOWN:
                 self.duties[broker_id].leave(at_once=True)
                 self.brokers[broker_id].stopped()
@@ -248,6 +250,31 @@ class LiveCluster:
             self.duties[broker_id].register()
         self._steps.wake()
 
+    def pause_broker(self, broker_id: int) -> None:
+        """Its process is stopped, as by SIGSTOP. It stays registered for the session timeout of the store. Nothing
+        happens unless it is up. Raises KeyError as above."""
+        with self.lock:
+            if self.brokers[broker_id].is_up:
+                self.brokers[broker_id].life = Life.PAUSED
+                self._paused_s[broker_id] = time.monotonic()
+
+    def resume_broker(self, broker_id: int) -> None:
+        """A paused one goes on; if its session is over, under a new broker epoch. Raises KeyError as above."""
+        with self.lock:
+            self._paused_s.pop(broker_id, None)
+            if self.brokers[broker_id].life is Life.PAUSED:
+                self.brokers[broker_id].life = Life.UP
+                if not self.duties[broker_id].registration.is_open:
+                    self.duties[broker_id].register()
+        self._steps.wake()
+
+    def _end_sessions(self, now_s: float) -> None:
+        """Of brokers that are paused for too long."""
+        for broker_id, since_s in list(self._paused_s.items()):
+            if now_s - since_s >= self.server.session_timeout_s:
+                del self._paused_s[broker_id]
+                self.duties[broker_id].leave(at_once=True)
+
     # --- time
 
     def _answer(self) -> bool:
@@ -257,6 +284,7 @@ class LiveCluster:
         now_s = time.monotonic()
         past_ms = int((now_s - self._begun_s) * 1000) - self._clock.elapsed_ms
         self._clock.advance(past_ms)
+        self._end_sessions(now_s)
         moved = False
         up = [duties for duties in self.duties.values() if duties.broker.is_up]
         for duties in up:

@@ -42,13 +42,14 @@ RESERVED: Final = 8  # one in so many connections of an address, for clients tha
 
 @attrs.define(eq=False)
 class Client:
-    """A connected client. `came_at`: by the monotonic clock. `session`: set after the TLS handshake, if any. `task`:
-    serves it; cancelled, it hangs up."""
+    """A connected client. `broker_id`: the broker whose address it called. `came_at`: by the monotonic clock.
+    `session`: set after the TLS handshake, if any. `task`: serves it; cancelled, it hangs up."""
 
     address: str
     came_at: float = attrs.field(factory=time.monotonic)
     session: Session | None = None
     task: asyncio.Task[None] | None = None
+    broker_id: int | None = None
 
     @property
     def is_known(self) -> bool:

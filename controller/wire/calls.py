@@ -96,7 +96,8 @@ class Access:
     the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
     them. `by_handler`: the handler checks the right, for each group or user that the request names. `by_broker`: on the
     broker id that the request names, not on the cluster. `or_on_cluster`: an operation on the cluster that allows every
-    row. An empty operation: no right is needed, or the handler checks it."""
+    row; `or_on_some_topic`: one on some topic that allows it. An empty operation: no right is needed, or the handler
+    checks it."""
 
     operation: str
     asked: tuple[str, ...] = ()
@@ -105,6 +106,7 @@ class Access:
     by_handler: bool = False
     by_broker: bool = False
     or_on_cluster: str = ""
+    or_on_some_topic: str = ""
 
 
 def on_rows(operation: str, asked: str, answered: str, *, or_on_cluster: str = "") -> Access:
@@ -122,6 +124,8 @@ def on_groups(operation: str) -> Access:
 
 
 OPEN: Final = Access("")
+OF_PRODUCER: Final = Access("IDEMPOTENT_WRITE", or_on_some_topic="WRITE")
+"""The right to a producer id (KIP-679)."""
 ACTION: Final = on_cluster(CLUSTER_ACTION)
 OF_BROKER: Final = Access(CLUSTER_ACTION, by_broker=True)
 """The right to act as the broker with the id that the request names."""

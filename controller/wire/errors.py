@@ -63,6 +63,10 @@ class LoginOver(Refused, kind="login_over", cuts_off=True):
     """The client's user was removed, or it did not log in again in time."""
 
 
+class DroppedByOrder(Refused, kind="dropped_by_order", cuts_off=True):
+    """A test ordered that the client gets no answer (`kedge.controller.wire.faults`)."""
+
+
 class LoginRefused(Refused, kind="login_refused"):
     """A wrong password, or an invalid login. `answer`: for the client, None where it cannot be sent."""
 

@@ -1,7 +1,10 @@
-"""Errors and delays that a test orders, for a gateway that serves a cluster for tests.
+"""Errors, lost answers and delays that a test orders, for a gateway that serves a cluster for tests.
 
 In: the name of an API, an error, a count, the id of a broker, a delay. Out: a table of APIs (`Gateway(apis=...)`) whose
 handlers look for an order first.
+
+* A connection that is dropped in place of an answer: the request was served, or it had the ordered error and did
+  nothing.
 
 * A request that is answered with an ordered error changes nothing. A request that only reads (`Api.reads`) is served,
   and all errors of its answer are replaced, because its rows are not those of the request: Metadata lists brokers.
@@ -25,6 +28,7 @@ from ..model.errors import ErrorCode
 from ..model.logs import LogError
 from .calls import Api, Call, Handler
 from .codec import fields_of
+from .errors import DroppedByOrder
 from .mirrored import mirrored, replaced
 from .protocol import Answer, Request
 
@@ -39,13 +43,14 @@ _ERRORS: Final[Mapping[str, int]] = {
 
 @attrs.define(eq=False)
 class Fault:
-    """An ordered error. `left`: how many more requests it will answer. `broker_id`: for requests at the address of this
-    broker; None: at any address."""
+    """An ordered error. `code`: its number, 0 for none. `left`: how many more requests it will answer. `broker_id`: for
+    requests at the address of this broker; None: at any address. `disconnect`: the client gets no answer."""
 
     api_key: int
     code: int
     left: int
     broker_id: int | None
+    disconnect: bool
 
 
 class Faults:
@@ -59,14 +64,25 @@ class Faults:
         # Answers of one broker must not be given to clients of another one.
         self.apis = {key: attrs.evolve(api, handler=self._handler(api), is_shared=False) for key, api in apis.items()}
 
-    def fail_next(self, api: str, error: str | int, count: int = 1, broker_id: int | None = None) -> Fault:
+    def fail_next(
+        self,
+        api: str,
+        error: str | int | None = None,
+        count: int = 1,
+        broker_id: int | None = None,
+        *,
+        disconnect: bool = False,
+    ) -> Fault:
         """The next `count` requests of this API (`Produce`) get this error: Kafka's name or number. Orders for the same
-        requests are carried out in turn. ValueError names what can be ordered."""
+        requests are carried out in turn. `disconnect`: the connection is dropped in place of the answer; with an error
+        the request did nothing, without one it was served. ValueError names what can be ordered."""
         if api not in self._keys:
             raise ValueError(f"no errors can be ordered for {api!r}, only for: {', '.join(sorted(self._keys))}")
         if count < 1:
             raise ValueError(f"count: expected at least 1, got {count}")
-        fault = Fault(self._keys[api], _code(error), count, broker_id)
+        if error is None and not disconnect:
+            raise ValueError("expected an error, disconnect=True, or both")
+        fault = Fault(self._keys[api], 0 if error is None else _code(error), count, broker_id, disconnect)
         self._ordered.append(fault)
         return fault
 
@@ -92,6 +108,10 @@ class Faults:
         fault = self._take(api, call)
         if fault is None:
             return await api.handler(call, request)
+        if fault.disconnect:
+            if not fault.code:
+                await api.handler(call, request)
+            raise DroppedByOrder(MESSAGE)
         real = await api.handler(call, request) if api.reads else None
         answer = await _failed(api, call.version, request, fault.code, real)
         if answer is None:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import AsyncExitStack, suppress
-from functools import partial
-from typing import Any, Final, Self, cast
+from contextlib import AsyncExitStack
+from typing import Any, Self, TypeVar
 
 from ..host import Controller, WrongMode
 from ..metrics import Snapshot
-from ..model.errors import ApiError
-from . import connection
-from .admission import Admission, Client
-from .answers import Budget
 from .apis import APIS
 from .calls import Address, Api
-from .errors import LoginOver, Refused
+from .clients import Clients
 from .limits import Limits
 from .listeners import Listeners, is_loopback
 from .measured import measured
@@ -29,17 +23,13 @@ from .peers import Peers
 from .peers.controller_client import ControllerClient
 from .peers.forwarding import Forwarding
 from .security.acls import Authorizer, allow_all
-from .security.files import LOOK_S
-from .security.refusals import origin
-from .security.tls import HANDSHAKE_S, Tls, agree, as_context
+from .security.tls import Tls, as_context
 from .security.users import Users
 from .serving import Service
 from .working import Work
 
 LOOPBACK = "127.0.0.1"
-LEAVING_S: Final = 5.0
-"""How long a client may read on after the gateway has closed its connection."""
-log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Gateway:
@@ -92,7 +82,7 @@ class Gateway:
         if authenticates and peers is not None and peers.secret is None:
             raise ValueError("Peers.secret is required, because gateways send each other the identity of clients")
         self._forwarding = None if peers is None else Forwarding(controller, peers, context)
-        self._limits = limits or Limits()
+        limits = limits or Limits()
         self._listeners = Listeners(
             host,
             port,
@@ -101,13 +91,9 @@ class Gateway:
             has_controller_node=has_controller_node,
             broker_listeners=(broker_listener,) if isinstance(broker_listener, str) else broker_listener or (),
         )
-        self._tls = context
         self.asking = None if self._forwarding is None else ControllerClient(self._forwarding)
         """Set if there are `peers`: with it brokers of this process send requests to the active controller in any
         process, while the gateway listens."""
-        self._clients: dict[asyncio.Task[None], Client] = {}
-        self._admission = Admission(self._limits)
-        self._room = Budget(self._limits.queued_bytes, self._limits.queued_bytes_per_client)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
@@ -121,12 +107,13 @@ class Gateway:
             apis=apis,
             addresses=self._listeners,
             cluster_id=cluster_id,
-            limits=self._limits,
+            limits=limits,
             authorizer=authorizer or allow_all,
             counts=self.counts,
             has_peers=peers is not None,
         )
-        self._service = Service(work, users, None if peers is None else peers.secret, self._forwarding)
+        service = Service(work, users, None if peers is None else peers.secret, self._forwarding)
+        self._clients = Clients(service, limits, context, self.counts, self._called)
 
     def metrics(self) -> Snapshot:
         """`counts` as values under names, as `Controller.metrics` has them. From any thread."""
@@ -173,15 +160,41 @@ class Gateway:
 
     def addresses(self, broker_ids: Iterable[int]) -> dict[int, Address]:
         """The addresses of these brokers for clients, while the gateway runs in its thread. They stay open."""
-        if self._loop is None or self._address is None:
-            raise WrongMode("this gateway does not listen yet")
-        return asyncio.run_coroutine_threadsafe(self._kept(tuple(broker_ids)), self._loop).result()
+        return self._run(self._kept(tuple(broker_ids)))
 
     async def _kept(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
         found = await self._listeners.keep(broker_ids)
         if self._forwarding is not None:
             await self._forwarding.beside(found)
         return found
+
+    # --- brokers that fail, from any thread while the gateway runs in its own
+
+    def refuse(self, broker_id: int) -> None:
+        """As if the broker's process had ended: connections to its address are cut off, and refused until `accept`."""
+        self._run(self._refuse(broker_id))
+
+    def accept(self, broker_id: int) -> None:
+        """Clients can connect to the address again. Nothing happens where they can."""
+        self._run(self._listeners.accept(broker_id))
+
+    def pause(self, broker_id: int) -> None:
+        """As if the broker's process were stopped: clients connect to its address, and get no answer until `resume`."""
+        self._run(self._clients.pause(broker_id))
+
+    def resume(self, broker_id: int) -> None:
+        """Requests that wait at the broker's address are answered now."""
+        self._run(self._clients.resume(broker_id))
+
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        if self._loop is None or self._address is None:
+            coroutine.close()
+            raise WrongMode("this gateway does not listen yet")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    async def _refuse(self, broker_id: int) -> None:
+        await self._listeners.refuse(broker_id)
+        await self._clients.hang_up(broker_id)
 
     # --- on a loop
 
@@ -204,7 +217,7 @@ class Gateway:
                 raise
             self.asking.open()
         self._address = address
-        self._watching = asyncio.create_task(self._watch_logins())
+        self._watching = asyncio.create_task(self._clients.watch_logins())
         return address
 
     async def shut(self) -> None:
@@ -216,105 +229,15 @@ class Gateway:
     async def _close(self, *parts: ControllerClient | Forwarding | Listeners | None) -> None:
         """Close these parts and all connections, also where closing one of them fails."""
         async with AsyncExitStack() as closing:
-            closing.push_async_callback(self._hang_up)
+            closing.push_async_callback(self._clients.hang_up)
             for part in reversed(parts):
                 if part is not None:
                     closing.push_async_callback(part.close)
 
-    async def _hang_up(self) -> None:
-        clients = list(self._clients)
-        for task in clients:
-            task.cancel()
-        await asyncio.gather(*clients, return_exceptions=True)
-
-    async def _watch_logins(self) -> None:
-        """Close connections whose user was removed or got other credentials, idle ones and waiting ones as well."""
-        while True:
-            await asyncio.sleep(LOOK_S)
-            for task, client in list(self._clients.items()):
-                if client.session is not None and client.session.is_removed:
-                    log.info("a connection of %s is closed: the user was removed or changed", client.session.principal)
-                    self.counts[LoginOver.kind] += 1
-                    task.cancel()
-
-    # --- one client
-
     def _connected(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = Client(origin(writer.get_extra_info("peername")))
-        gives_way = self._admission.makes_room(client.address)
-        if isinstance(gives_way, str):
-            self.counts[gives_way] += 1
-            writer.transport.abort()
-            return
-        self._displace(gives_way, "displaced")
-        self._admission.came(client)
-        if self._tls is not None:
-            # The client begins with TLS, which must not be read as a frame.
-            cast("asyncio.Transport", writer.transport).pause_reading()
-        client.task = task = asyncio.get_running_loop().create_task(self._serve(client, broker_id, reader, writer))
-        self._clients[task] = client
-        task.add_done_callback(lambda _: self._admission.left(self._clients.pop(task)))
-        task.add_done_callback(lambda _: writer.transport.abort())  # also if the task never began
+        self._clients.connected(broker_id, reader, writer)
 
-    def _logged_in(self, client: Client) -> None:
-        gives_way = self._admission.logged_in(client)
-        self._displace(gives_way, "too_many_from_one" if gives_way is client else "displaced")
-
-    def _displace(self, client: Client | None, kind: str) -> None:
-        if client is not None and client.task is not None:
-            self.counts[kind] += 1
-            client.task.cancel()
-
-    def _called(self, broker_id: int | None, socket_name: Any) -> Address:
+    def _called(self, broker_id: int | None, port: int) -> Address:
         """The address that a client called, as gateways publish it."""
-        found = Address(self._listeners.host_for_clients, socket_name[1])
+        found = Address(self._listeners.host_for_clients, port)
         return found if self._forwarding is None or broker_id is not None else self._forwarding.published(found)
-
-    async def _serve(
-        self, client: Client, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        is_cut_off = False
-        try:
-            if self._tls is not None:
-                await agree(writer, self._tls, min(HANDSHAKE_S, self._limits.login_s))
-            self.counts["connections"] += 1
-            called = self._called(broker_id, writer.get_extra_info("sockname"))
-            client.session = self._service.session(broker_id, writer.get_extra_info("peercert"), client.address, called)
-            client.session.logged_in = partial(self._logged_in, client)
-            if client.session.is_known:
-                self._logged_in(client)
-            await connection.run(reader, writer, self._limits, self._room, client.session)
-        except Refused as refused:
-            self.counts[refused.kind] += 1
-            is_cut_off = refused.cuts_off
-            _forget(refused)
-        except ApiError as error:  # before OSError, which some of these are, too
-            self.counts["unanswered"] += 1
-            log.info("a request was not answered: %r", error)
-            _forget(error)
-        except OSError:  # of the socket, or of TLS
-            self.counts["lost"] += 1
-            is_cut_off = True
-        except Exception:
-            self.counts["failed"] += 1
-            log.exception("the gateway failed to serve a request")
-        except asyncio.CancelledError:
-            is_cut_off = True  # shut() is hanging up
-        finally:
-            if not is_cut_off:
-                await _leave(writer)
-
-
-def _forget(error: Exception) -> None:
-    """Let go of the client's frame. The traceback holds it, and futures in it hold the error: only a collection would
-    free them, and one comes late where a few objects hold many megabytes."""
-    error.__traceback__ = None
-
-
-async def _leave(writer: asyncio.StreamWriter) -> None:
-    """Close the connection; the client has a moment to read what was written. `close` alone would wait for ever for a
-    client that does not read."""
-    writer.close()
-    with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
-        async with asyncio.timeout(LEAVING_S):
-            await writer.wait_closed()

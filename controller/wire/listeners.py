@@ -66,6 +66,7 @@ class Listeners:
         self._kept_s = kept_s
         self._servers: dict[int | None, asyncio.Server] = {}
         self._missed_at: dict[int, float] = {}
+        self._refused: dict[int, socket.socket] = {}  # bound to the port of a broker, and not listening
         self._lock = asyncio.Lock()
         self._is_over = False
 
@@ -89,6 +90,9 @@ class Listeners:
             self._is_over = True
             servers, self._servers = self._servers, {}
             self._missed_at.clear()
+            for held in self._refused.values():
+                held.close()
+            self._refused.clear()
         await _end(list(servers.values()))
 
     async def of(
@@ -113,7 +117,7 @@ class Listeners:
         async with self._lock:
             if self._is_over:
                 raise ConnectionAbortedError("no more addresses are opened, since the gateway is closed")
-            missing = [b for b in broker_ids if b not in self._servers]
+            missing = [b for b in broker_ids if b not in self._servers and b not in self._refused]
             # At once: each waits for a pass of the loop, which is long while many clients send. And also if the caller
             # is cancelled: a socket that listens must be known.
             opened = await asyncio.shield(asyncio.gather(*map(self._open_for, missing), return_exceptions=True))
@@ -125,6 +129,26 @@ class Listeners:
         """As `some`, for brokers that register this address themselves: it stays open even while they are not."""
         self._asked_for.update(broker_ids)
         return await self.some(broker_ids)
+
+    async def refuse(self, broker: int) -> None:
+        """Clients cannot connect to the address of this broker until `accept`. No other program gets it meanwhile."""
+        await self.some((broker,))
+        async with self._lock:
+            if broker in self._servers:
+                port = self._address(broker).port
+                server = self._servers.pop(broker)
+                held = socket.socket(server.sockets[0].family)
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                await _end([server])
+                held.bind((self._host, port))
+                self._refused[broker] = held
+
+    async def accept(self, broker: int) -> None:
+        """Clients can connect again. Nothing happens where they can."""
+        async with self._lock:
+            held = self._refused.pop(broker, None)
+            if held is not None:
+                self._servers[broker] = await asyncio.start_server(self._client_of(broker), sock=held)
 
     async def _close_gone(self, registered: tuple[int, ...]) -> None:
         """Existing connections stay."""
@@ -160,13 +184,18 @@ class Listeners:
         return await self._listen(broker, 0)
 
     async def _listen(self, broker: int | None, port: int) -> asyncio.Server:
+        return await asyncio.start_server(self._client_of(broker), self._host, port)
+
+    def _client_of(self, broker: int | None) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             self._client(broker, reader, writer)
 
-        return await asyncio.start_server(client, self._host, port)
+        return client
 
     def _address(self, broker: int | None) -> Address:
-        return Address(self.host_for_clients, self._servers[broker].sockets[0].getsockname()[1])
+        held = self._refused.get(broker) if broker is not None else None
+        at = self._servers[broker].sockets[0] if held is None else held
+        return Address(self.host_for_clients, at.getsockname()[1])
 
 
 async def _end(servers: Sequence[asyncio.Server]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -44,6 +45,8 @@ class Session:
     """When the last frame was answered, by the monotonic clock."""
     logged_in: Callable[[], None] = lambda: None
     """Called when the client has logged in."""
+    goes_on: asyncio.Event | None = None
+    """Not set while the broker is paused: it takes no frame, and sends no answer."""
 
     @property
     def principal(self) -> str | None:
@@ -91,8 +94,14 @@ class Session:
     async def serve(self, frame: bytes) -> AsyncIterator[Answer]:
         """The answer to a frame without its size; what it holds is given back when the block is left."""
         self.is_busy, before = True, self.principal
+        await self._awake()
         async with self.server(self, frame) as answer:
+            await self._awake()
             yield answer
         self.is_busy, self.used_at = False, time.monotonic()
         if self.principal != before:
             self.logged_in()
+
+    async def _awake(self) -> None:
+        if self.goes_on is not None:
+            await self.goes_on.wait()

@@ -1,42 +1,78 @@
-"""What both clusters for tests have, and waiting."""
+"""What both clusters for tests have: options, methods, and how they fail.
+
+Every method is one of `kedge.controller.control.Control`, called in this process or in another one.
+"""
 
 from __future__ import annotations
 
 import abc
-import time
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Final, Self
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Self
 
-from ..controller.wire.faults import Fault
+import attrs
 
-TIMEOUT_S: Final = 30.0
+from ..controller.control import TIMEOUT_S, are_down, until
+from ..controller.wire.request_log import Requests
+from .certificate import Certificate, make_certificate
+
 RACKS: Final = ("a", "b", "c")
 _REPLICAS: Final = 3
-_LOOK_S: Final = 0.002
+
+
+@attrs.frozen
+class Fault:
+    """An order for requests that fail."""
+
+    _count: Callable[[], int]
+
+    @property
+    def left(self) -> int:
+        """How many more requests will fail by it. Assert that it is 0, or the test may have tested nothing."""
+        return self._count()
 
 
 class ForTests(abc.ABC):
     """`brokers`: how many, with ids from 1. `racks`: given to the brokers in turn; empty for none.
 
-    Methods return when clients can see what was done. TimeoutError if that takes more than `TIMEOUT_S`.
+    `users`: passwords by name; clients then log in with PLAIN or SCRAM. `acls`: the rights of clients, rows as in the
+    files of `kedge serve --acls`; None: every client may do everything. `tls`: clients connect by TLS, and trust `ca`;
+    ImportError with the `pip install` that is missing.
+
+    Methods return when clients can see what was done. TimeoutError if that takes more than 30 s, ValueError for an
+    unknown broker.
     """
 
     bootstrap_servers: str
     """HOST:PORT, for clients."""
 
-    def __init__(self, brokers: int = 3, racks: Sequence[str] = RACKS) -> None:
+    def __init__(
+        self,
+        brokers: int = 3,
+        racks: Sequence[str] = RACKS,
+        *,
+        users: Mapping[str, str] | None = None,
+        acls: Sequence[Mapping[str, Any]] | None = None,
+        tls: bool = False,
+    ) -> None:
         if brokers < 1:
             raise ValueError(f"brokers: expected at least 1, got {brokers}")
         self.racks: dict[int, str | None] = {
             number + 1: racks[number % len(racks)] if racks else None for number in range(brokers)
         }
         """The rack of each broker, by id."""
+        self._users, self._acls, self._tls = users, acls, tls
+        self._certificate: Certificate | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            self.bootstrap_servers = self._begin(stack)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kedge-testing-")))
+            self._certificate = make_certificate(folder) if self._tls else None
+            self.bootstrap_servers = self._begin(stack, folder)
             self._stack = stack.pop_all()
         return self
 
@@ -44,13 +80,26 @@ class ForTests(abc.ABC):
         self._stack.close()
 
     @abc.abstractmethod
-    def _begin(self, stack: ExitStack) -> str:
-        """Starts; `stack` ends it. Returns the address for clients."""
+    def _begin(self, stack: ExitStack, folder: Path) -> str:
+        """Starts; `stack` ends it. Returns the address for clients. `folder`: for its files."""
+
+    @abc.abstractmethod
+    def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
+        """Call this method of the control."""
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """The ids of all brokers, also of killed ones."""
+        """The ids of all brokers, also of those that are down."""
         return tuple(self.racks)
+
+    @property
+    def ca(self) -> str:
+        """The file with the certificate that clients trust, as PEM. ValueError without `tls`."""
+        if self._certificate is None:
+            raise ValueError("there is a certificate only with tls=True, within the block")
+        return str(self._certificate.ca)
+
+    # --- topics
 
     def create_topic(
         self,
@@ -61,54 +110,87 @@ class ForTests(abc.ABC):
         configs: Mapping[str, str] | None = None,
     ) -> None:
         """Create a topic whose partitions all have a leader. `replication_factor` None: 3, or as many as brokers."""
-        self._create(name, partitions, replication_factor or min(_REPLICAS, len(self.racks)), configs or {})
+        factor = replication_factor or min(_REPLICAS, len(self.racks))
+        self._do("create_topic", name, partitions, factor, dict(configs or {}))
 
-    @abc.abstractmethod
-    def _create(self, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> None: ...
-
-    @abc.abstractmethod
     def leader(self, topic: str, partition: int = 0) -> int | None:
         """The leader of the partition; None if it has none."""
+        found: int | None = self._do("leader", topic, partition)
+        return found
 
-    @abc.abstractmethod
     def replicas(self, topic: str, partition: int = 0) -> tuple[int, ...]:
         """The brokers that hold the partition; until the end of a move those before it."""
+        found: tuple[int, ...] = self._do("replicas", topic, partition)
+        return found
 
-    @abc.abstractmethod
+    def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
+        """The replicas that are in sync, the leader among them."""
+        found: tuple[int, ...] = self._do("isr", topic, partition)
+        return found
+
     def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
         """Move the partition to these brokers. Returns when the move is complete, without `waits` when it has begun. A
         move that could not be completed, because a broker is down, is not begun with `waits`: RuntimeError names it."""
+        self._do("move", topic, partition, list(replicas), waits=waits)
+
+    def wait_until(self, condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
+        """Return once `condition()` is true. `what`: what it waits for, in the message of its TimeoutError, which also
+        names the brokers that are down."""
+        try:
+            until(condition, what, timeout_s)
+        except TimeoutError as error:
+            down = are_down(self._do("down"))
+            raise TimeoutError(f"{error}; {down}" if down else str(error)) from None
+
+    # --- brokers
+
+    def address(self, broker: int) -> str:
+        """HOST:PORT of this broker, which stays the same while it is down."""
+        found: str = self._do("address", broker)
+        return found
 
     def kill_broker(self, broker: int) -> None:
-        """End the broker without a word. When this returns, its partitions have other leaders, or none. Its address
-        still accepts connections, and refuses requests for its partitions with NOT_LEADER_OR_FOLLOWER."""
-        raise self._refusal("kill_broker", broker)
+        """End the broker without a word: its connections are cut off, and its address refuses new ones. When this
+        returns, its partitions have other leaders, or none."""
+        self._do("kill_broker", broker)
 
     def start_broker(self, broker: int) -> None:
-        """Start a killed broker, with the records that it had. Nothing happens if it runs."""
-        raise self._refusal("start_broker", broker)
+        """Start a killed broker, with the records that it had, at the address that it had; a paused one is started
+        again. Nothing happens if it runs."""
+        self._do("start_broker", broker)
 
-    def fail_next(self, api: str, error: str | int, count: int = 1, broker: int | None = None) -> Fault:
+    def pause_broker(self, broker: int) -> None:
+        """Stop the broker's process, as SIGSTOP does: clients still connect to it, and it is silent. Others lead its
+        partitions when its session is over, after 18 s."""
+        self._do("pause_broker", broker)
+
+    def resume_broker(self, broker: int) -> None:
+        """A paused broker goes on, and answers what clients sent meanwhile."""
+        self._do("resume_broker", broker)
+
+    # --- requests
+
+    def fail_next(
+        self,
+        api: str,
+        error: str | int | None = None,
+        count: int = 1,
+        broker: int | None = None,
+        *,
+        disconnect: bool = False,
+    ) -> Fault:
         """The next `count` requests of this API (`Produce`) are answered with this error, by Kafka's name or number,
-        and do nothing. `broker`: only those that are sent to this broker. `left` of the result is the number of
-        requests that will still be answered so. ValueError for an API or an error that is none."""
-        raise self._refusal("fail_next", api, error, count, broker)
+        and do nothing. `disconnect`: the connection is dropped in place of the answer; without an error the request was
+        served. `broker`: only those that are sent to this broker. ValueError for an API or an error that is none."""
+        order = self._do("fail_next", api, error, count, broker, disconnect=disconnect)
+        return Fault(partial(self._do, "left", order))
 
     def slow(self, broker: int, milliseconds: float) -> None:
         """Send every answer of this broker so much later; 0: no longer."""
-        raise self._refusal("slow", broker, milliseconds)
+        self._do("slow", broker, milliseconds)
 
-    def _refusal(self, what: str, *_: object) -> Exception:
-        return NotImplementedError(
-            f"{what}: {type(self).__name__} cannot do this in another process; use kedge.testing.Cluster, or the "
-            "fixture kedge_cluster"
-        )
-
-
-def until(holds: Callable[[], object], what: str) -> None:
-    """Return once `holds()` is true. TimeoutError after `TIMEOUT_S`."""
-    end_s = time.monotonic() + TIMEOUT_S
-    while not holds():
-        if time.monotonic() >= end_s:
-            raise TimeoutError(f"not within {TIMEOUT_S:g} s: {what}")
-        time.sleep(_LOOK_S)
+    def requests(self, api: str) -> Requests:
+        """The requests of this API (`Produce`) that clients have sent: how many, by client id and by broker, and the
+        latest ones. ValueError for an API that is not served."""
+        found: Requests = self._do("requests", api)
+        return found

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from ..controller.admin import Admin
+from ..controller.control import TIMEOUT_S, Control
 from ..controller.groups.requests import GroupSettings
-from ..controller.model.requests import NewTopic, PartitionDescription
-from ..controller.model.values import TopicPartition
-from ..controller.model.view import ClusterView
 from ..controller.server import LiveCluster, LiveServer
 from ..controller.wire import Gateway
-from ..controller.wire.faults import Fault, Faults
+from ..controller.wire.faults import Faults
 from ..controller.wire.records import with_records
-from .basis import RACKS, TIMEOUT_S, ForTests, until
+from ..controller.wire.request_log import RequestLog
+from ..controller.wire.security.acls import Acls, allow_all
+from ..controller.wire.security.tls import Tls
+from ..controller.wire.security.users import Users
+from .basis import RACKS, ForTests
 
 
 class Cluster(ForTests):
     """`with Cluster() as cluster:` a controller, brokers that keep records in memory, and their addresses.
 
-    `brokers`: how many, with ids from 1. `racks`: given to the brokers in turn; empty for none. `creates_topics`: those
-    that clients only name. `copy_rate_bytes_s`: into each broker, None = unlimited. `group_settings`: of consumer
-    groups. `seed`: makes topic ids and placements repeatable.
+    `brokers`, `racks`, `users`, `acls`, `tls`: as of every cluster for tests (`ForTests`). `creates_topics`: those that
+    clients only name. `copy_rate_bytes_s`: into each broker, None = unlimited. `group_settings`: of consumer groups.
+    `seed`: makes topic ids and placements repeatable.
     """
 
     def __init__(
@@ -30,87 +34,39 @@ class Cluster(ForTests):
         brokers: int = 3,
         racks: Sequence[str] = RACKS,
         *,
+        users: Mapping[str, str] | None = None,
+        acls: Sequence[Mapping[str, Any]] | None = None,
+        tls: bool = False,
         creates_topics: bool = True,
         copy_rate_bytes_s: int | None = None,
         group_settings: GroupSettings | None = None,
         seed: int | None = None,
     ) -> None:
-        super().__init__(brokers, racks)
+        super().__init__(brokers, racks, users=users, acls=acls, tls=tls)
         self._live = LiveCluster(LiveServer(), self.racks, copy_rate_bytes_s=copy_rate_bytes_s, seed=seed)
         kept = (self._live.logs, self._live.groups)
         self._faults = Faults(with_records(*kept, creates_topics=creates_topics, settings=group_settings))
+        self._log = RequestLog(self._faults.apis)
 
-    def _begin(self, stack: ExitStack) -> str:
+    def _begin(self, stack: ExitStack, folder: Path) -> str:  # noqa: ARG002 - another process needs files
+        made = self._certificate
         stack.enter_context(self._live).until_ready(TIMEOUT_S)
-        served = Gateway(self._live.controller, cluster_id="kedge-testing", apis=self._faults.apis)
-        at = stack.enter_context(served).address
+        gateway = Gateway(
+            self._live.controller,
+            cluster_id="kedge-testing",
+            apis=self._log.apis,
+            users=None if self._users is None else Users(self._users),
+            authorizer=allow_all if self._acls is None else Acls.of(self._acls),
+            tls=None if made is None else Tls(made.chain, made.key),
+        )
+        at = stack.enter_context(gateway).address
+        self._control = Control(self._live, gateway, self._faults, self._log)
         return f"{at.host}:{at.port}"
+
+    def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
+        return getattr(self._control, what)(*arguments, **named)
 
     @property
     def admin(self) -> Admin:
         """The admin API of the controller, for everything else. Its futures do not wait until clients can see it."""
         return self._live.controller.admin
-
-    def _create(self, name: str, partitions: int, replication_factor: int, configs: Mapping[str, str]) -> None:
-        new = NewTopic(partitions, replication_factor, configs=configs)
-        self._until(lambda view: not view.is_deleting(name), f"the deletion of the former {name} is complete")
-        self.admin.create_topics({name: new}).all().result(TIMEOUT_S)
-        tps, logs = [TopicPartition(name, partition) for partition in range(partitions)], self._live.logs
-        until(lambda: not any(logs.bounds(None, tp).result(TIMEOUT_S).error for tp in tps), f"{name} has leaders")
-
-    def leader(self, topic: str, partition: int = 0) -> int | None:
-        return self._described(topic, partition).leader
-
-    def replicas(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        return tuple(self._described(topic, partition).replicas)
-
-    def move(self, topic: str, partition: int, replicas: Sequence[int], *, waits: bool = True) -> None:
-        if waits:
-            self._require_up(topic, partition, replicas)
-        self.admin.alter_partition_reassignments({TopicPartition(topic, partition): replicas}).all().result(TIMEOUT_S)
-        if waits:
-            what = f"{topic}-{partition} is on {[*replicas]}"
-            until(lambda: self._described(topic, partition).target_replicas is None, what)
-
-    def kill_broker(self, broker: int) -> None:
-        self._require(broker)
-        self._live.kill_broker(broker)
-        self._until(lambda view: not _is_used(view, broker), f"broker {broker} is gone")
-
-    def start_broker(self, broker: int) -> None:
-        self._require(broker)
-        if not self._live.brokers[broker].is_up:
-            self._live.restart_broker(broker)
-        self._until(lambda view: broker in view.brokers, f"broker {broker} is back")
-
-    def fail_next(self, api: str, error: str | int, count: int = 1, broker: int | None = None) -> Fault:
-        self._require(broker)
-        return self._faults.fail_next(api, error, count, broker)
-
-    def slow(self, broker: int, milliseconds: float) -> None:
-        self._require(broker)
-        self._faults.slow(broker, milliseconds)
-
-    def _described(self, topic: str, partition: int) -> PartitionDescription:
-        return self.admin.describe_topics([topic])[topic].result(TIMEOUT_S).partitions[partition]
-
-    def _require_up(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
-        """Raises RuntimeError for a move that would not end: to a killed broker, or of a partition without a leader."""
-        there = self._described(topic, partition)
-        needed = [*replicas, *(there.replicas if there.leader is None else ())]
-        down = sorted({b for b in needed if b in self.racks and not self._live.brokers[b].is_up})
-        if down:
-            some = f"broker {down[0]} is down" if len(down) == 1 else f"brokers {', '.join(map(str, down))} are down"
-            raise RuntimeError(f"{topic}-{partition} cannot be moved to {[*replicas]}: {some}")
-
-    def _require(self, broker: int | None) -> None:
-        if broker is not None and broker not in self.racks:
-            raise ValueError(f"there is no broker {broker}, only {', '.join(map(str, self.racks))}")
-
-    def _until(self, holds: Callable[[ClusterView], bool], what: str) -> None:
-        until(lambda: self._live.controller.query(holds).result(TIMEOUT_S), what)
-
-
-def _is_used(view: ClusterView, broker: int) -> bool:
-    """Whether the broker is registered, or leads."""
-    return broker in view.brokers or any(p.leader == broker for p in view.partitions_on(broker))

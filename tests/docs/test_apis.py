@@ -31,7 +31,8 @@ def right(access: Access) -> str:
     if access.by_handler:
         return f"{access.operation} on each group"
     if not access.by_row:
-        return f"{access.operation} on the {'broker id' if access.by_broker else 'cluster'}"
+        more = f", or {access.or_on_some_topic} on some topic (KIP-679)" if access.or_on_some_topic else ""
+        return f"{access.operation} on the {'broker id' if access.by_broker else 'cluster'}{more}"
     return f"{access.operation} on each {'resource' if 'resources' in access.asked else 'topic'}"
 
 

@@ -223,6 +223,7 @@ ROOMS: Final = (
             *_AROUND,
             "kedge.controller.audit",
             "kedge.controller.check",
+            "kedge.controller.control",
             "kedge.controller.groups",
             "kedge.controller.rig",
             "kedge.controller.server",
@@ -312,16 +313,22 @@ ROOMS: Final = (
         "as `kedge`: the names of the test kit",
     ),
     Room(
+        "kedge.controller.control",
+        (*_AROUND, "kedge.controller.server", "kedge.controller.wire"),
+        "what tests do to a cluster and its gateway, which do not know of it",
+        third_party=(),
+    ),
+    Room(
         "kedge.testing",
         (
             *_AROUND,
-            "kedge.controller.cli.kafka",
+            "kedge.controller.control",
             "kedge.controller.groups",
             "kedge.controller.server",
             "kedge.controller.wire",
         ),
-        "what `kedge serve` runs, for tests of clients: nothing below is made for it but the faults of the gateway",
-        third_party=(),
+        "what `kedge serve` runs, for tests of clients, which order by the control what happens to it",
+        third_party=("attrs", "trustme"),
     ),
     _front(
         "kedge.__main__",

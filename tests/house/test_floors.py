@@ -54,6 +54,7 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
         "kedge.controller.wire",
         "kedge.stores.zookeeper",
         "kedge.stores.etcd",
+        "kedge.testing",
     }
 
 

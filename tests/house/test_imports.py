@@ -77,4 +77,7 @@ def test_no_import_changes_what_a_process_shares() -> None:
 
 @pytest.mark.slow
 def test_kit_for_tests_is_imported_where_warnings_are_errors() -> None:
-    assert run("from kedge import testing; print(testing.__all__)") == "['Cluster', 'Fault', 'Server']\n"
+    assert (
+        run("from kedge import testing; print(testing.__all__)")
+        == "['Cluster', 'Fault', 'Requests', 'Sent', 'Server']\n"
+    )

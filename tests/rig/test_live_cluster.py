@@ -65,6 +65,21 @@ def test_brokers_are_registered_as_they_are_given_and_leave_with_the_cluster() -
         assert store.children(keys.BROKER_IDS, timeout_s=1) == []
 
 
+def test_broker_that_is_paused_for_longer_than_its_session_registers_again() -> None:
+    """Under another epoch; a short pause costs nothing."""
+    with LiveCluster(LiveServer(session_timeout_s=0.5), {1: "a", 2: None}) as cluster:
+        cluster.until_ready(DEADLINE_S)
+        epoch = cluster.brokers[1].epoch
+        cluster.pause_broker(1)
+        cluster.resume_broker(1)
+        assert 1 in cluster.controller.describe().live_brokers
+        cluster.pause_broker(1)
+        until(lambda: 1 not in cluster.controller.describe().live_brokers)
+        cluster.resume_broker(1)
+        until(lambda: 1 in cluster.controller.describe().live_brokers)
+        assert cluster.brokers[1].epoch > epoch
+
+
 def appended(living: Living, tp: TopicPartition, max_timestamp_ms: int = TIME_MS) -> LogError:
     """The error of a batch of 100 bytes, taken by the leader alone."""
     batch = Batch(b"x" * 100, 1, max_timestamp_ms)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from kedge import ConfigResource, ConfigResourceType, TopicAlreadyExists
-from kedge.controller.wire.security.users import salted
 from kedge.testing import Cluster, Server
-from tests.kit.private import write_private
 from tests.kit.waiting import until
-from tests.wire.certificates import Authority
 
 
 @pytest.fixture
@@ -103,9 +98,12 @@ def test_killed_broker_leads_nothing_until_it_is_back(cluster: Cluster) -> None:
 @pytest.mark.parametrize("broker", [0, 4])
 def test_unknown_broker_is_refused(cluster: Cluster, broker: int) -> None:
     said = f"there is no broker {broker}, only 1, 2, 3"
-    for call in (cluster.kill_broker, cluster.start_broker, lambda b: cluster.slow(b, 1)):
+    calls = [cluster.kill_broker, cluster.start_broker, cluster.pause_broker, cluster.resume_broker, cluster.address]
+    for call in calls:
         with pytest.raises(ValueError, match=said):
             call(broker)
+    with pytest.raises(ValueError, match=said):
+        cluster.slow(broker, 1)
     with pytest.raises(ValueError, match=said):
         cluster.fail_next("Produce", 6, broker=broker)
 
@@ -149,39 +147,6 @@ def test_server_refuses_a_move_to_nowhere(server: Server) -> None:
     server.create_topic("bills")
     with pytest.raises(Exception, match="9"):
         server.move("bills", 0, [9])
-
-
-@pytest.mark.slow
-def test_server_says_what_it_cannot(server: Server) -> None:
-    calls: dict[str, Callable[[], object]] = {
-        "kill_broker": lambda: server.kill_broker(1),
-        "start_broker": lambda: server.start_broker(1),
-        "fail_next": lambda: server.fail_next("Produce", 6),
-        "slow": lambda: server.slow(1, 1),
-    }
-    for name, call in calls.items():
-        with pytest.raises(NotImplementedError, match=f"{name}: Server cannot do this .* kedge_cluster"):
-            call()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("has_tls", [False, True])
-def test_server_lets_its_own_methods_in(tmp_path: Path, *, has_tls: bool) -> None:
-    """Where only users get in, who may do nothing, and for TLS only with certificates."""
-    users, rights = tmp_path / "users.json", tmp_path / "acls.json"
-    write_private(users, json.dumps({"version": 1, "users": {"alice": salted("secret")}}))
-    rights.write_text(json.dumps({"version": 1}))
-    options = ["--users", str(users), f"--acls={rights}"]
-    if has_tls:
-        authority = Authority(tmp_path)
-        ours = authority.sign("server")
-        options += ["--tls-certificate", str(ours.certificate), "--tls-key", str(ours.key)]
-        options += ["--tls-clients-ca", str(authority.file), "--peers-ca", str(authority.file)]
-    with Server(2, options=options) as server:
-        server.create_topic("orders", 1, 1)
-        (before,) = server.replicas("orders")
-        server.move("orders", 0, [3 - before])
-        assert (server.leader("orders"), server.replicas("orders")) == (3 - before, (3 - before,))
 
 
 @pytest.mark.slow

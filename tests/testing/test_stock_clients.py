@@ -13,7 +13,7 @@ import kafka
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kedge.testing import Cluster
+from kedge.testing import Cluster, Server
 from tests.kit.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.checklist(268)]
@@ -28,7 +28,7 @@ def cluster() -> Iterator[Cluster]:
         yield opened
 
 
-def sent(cluster: Cluster, *values: bytes, partition: int = 0, **options: Any) -> list[Any]:
+def sent(cluster: Cluster | Server, *values: bytes, partition: int = 0, **options: Any) -> list[Any]:
     """Sent by librdkafka: the errors, None for records that arrived."""
     producer = ck.Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0, **options})
     errors: list[Any] = []
@@ -38,7 +38,7 @@ def sent(cluster: Cluster, *values: bytes, partition: int = 0, **options: Any) -
     return errors
 
 
-def read(cluster: Cluster, partition: int = 0) -> list[bytes]:
+def read(cluster: Cluster | Server, partition: int = 0) -> list[bytes]:
     """All values of the partition, by kafka-python."""
     tp = kafka.TopicPartition("orders", partition)
     with closing(kafka.KafkaConsumer(bootstrap_servers=cluster.bootstrap_servers)) as consumer:

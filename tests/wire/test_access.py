@@ -222,6 +222,11 @@ def test_rights_are_read_again_and_what_denies_wins(
     assert not may("User:orders", "READ", "TOPIC:orders2")
     assert not may("User:alters", "DESCRIBE_CONFIGS", "TOPIC")
     assert may("User:alters", "DESCRIBE_CONFIGS", "TOPIC:a")
+    assert [may(f"User:{name}", "WRITE", "TOPIC:") for name in ("orders", "describes", "nobody")] == [
+        True,
+        False,
+        False,
+    ]
     for number, broken in enumerate(BROKEN, 2):
         file.write_text(broken)
         os.utime(file, ns=(number * 10**9, number * 10**9))

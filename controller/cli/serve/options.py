@@ -69,7 +69,8 @@ class Listening:
 
 @attrs.frozen(kw_only=True)
 class Options(Listening):
-    """What `kedge serve` runs. `status_may_be_elsewhere`: any free port will do for the page if that is taken."""
+    """What `kedge serve` runs. `status_may_be_elsewhere`: any free port will do for the page if that is taken.
+    `control`: the file descriptor of a pipe (`controlled`)."""
 
     broker_listener: str | None
     broker_networks: tuple[str, ...]
@@ -82,6 +83,7 @@ class Options(Listening):
     rebalance_delay_ms: int
     creates_topics: bool
     journal: Path | None
+    control: int | None
     status_may_be_elsewhere: bool
 
 

@@ -13,6 +13,7 @@ import attrs
 from ....stores import open_store, public_url
 from ....stores.base import StoreError
 from ...codec import BadValue
+from ...control import Control
 from ...groups.requests import GroupSettings
 from ...model.errors import ControllerError, DuplicateBrokerRegistration
 from ...runtime.gc_tuning import many_stay, short_turns, tuned
@@ -20,12 +21,15 @@ from ...server import LiveCluster, LiveServer
 from ...wire import Gateway, Peers
 from ...wire.calls import Address
 from ...wire.cluster_id import cluster_id
+from ...wire.faults import Faults
 from ...wire.listeners import OWN_LISTENER
 from ...wire.peers.directory import AlreadyRunning
 from ...wire.records import with_records
 from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
+from ...wire.request_log import RequestLog
 from ..printing import one_line, without_place
 from . import sharing
+from .controlled import obey
 from .options import CannotServe, Listening, Options, Place
 from .pages import Page, Pages, metrics_page
 from .starting import create, journals, require_there
@@ -75,6 +79,9 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         offsets_partitions=options.offsets_partitions,
     )
     apis = with_remote_brokers(with_own)
+    apis = apis if peers is None else with_orders(cluster.host, apis)  # of controllers in other processes
+    faults = Faults(apis)
+    requests = RequestLog(faults.apis)
     gateway = Gateway(
         cluster.controller,
         options.listen.host,
@@ -82,7 +89,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         advertised=options.advertise,
         broker_listener=[OWN_LISTENER, *([options.broker_listener] if options.broker_listener else [])],
         cluster_id=known_as,
-        apis=apis if peers is None else with_orders(cluster.host, apis),  # of controllers in other processes
+        apis=apis if options.control is None else requests.apis,
         users=users,
         tls=tls,
         authorizer=authorizer,
@@ -105,6 +112,8 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             lambda: [cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters())]
         )
         of_metrics = f"{at_place('--metrics', options.metrics, {'/metrics': page}, options, stack)}metrics"
+    if options.control is not None:
+        obey(options.control, Control(cluster, gateway, faults, requests))
     many_stay()  # those of requests soon die, and a full collection for each few of them would stop all clients
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)

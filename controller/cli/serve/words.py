@@ -45,6 +45,7 @@ EVENTS: Final = {
 }
 
 COUNTS: Final = {
+    "dropped_by_order": "connections that a test ordered to drop",
     "displaced": "connections closed to make room for new ones",
     "failed": "connections closed after an internal error, which the log shows",
     "forward_lost": "requests whose answer from the active controller was lost",

@@ -11,7 +11,7 @@ import attrs
 from ...model.logs import NO_PRODUCER, Appended, Batch, LogError
 from ...model.values import TopicPartition
 from ...runtime.turns import finished
-from ..calls import Api, Call, on_cluster, on_rows
+from ..calls import OF_PRODUCER, Api, Call, on_rows
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import INTERNAL
@@ -52,9 +52,7 @@ def table(logs: Logs, aside: Aside) -> Iterator[Api]:
         return {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
 
     yield Api(messages_of("Produce", range(12)), produce, on_rows("WRITE", "topic_data", "responses"), is_of_logs=True)
-    yield Api(
-        messages_of("InitProducerId", range(5)), init_producer_id, on_cluster("IDEMPOTENT_WRITE"), is_of_logs=True
-    )
+    yield Api(messages_of("InitProducerId", range(5)), init_producer_id, OF_PRODUCER, is_of_logs=True)
 
 
 async def _append(logs: Logs, aside: Aside, call: Call, request: Request, asked: tuple[str, Any]) -> Appended:

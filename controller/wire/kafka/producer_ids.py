@@ -12,7 +12,7 @@ from ....stores.base import StoreError
 from ...codec.producer_ids import ProducerIdBlock
 from ...host import Controller
 from ...model.errors import ApiError, RequestTimedOut, StaleBrokerEpoch
-from ..calls import OF_BROKER, Api, Call, on_cluster
+from ..calls import OF_BROKER, OF_PRODUCER, Api, Call
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..remote.leaving import epoch_of
@@ -33,7 +33,7 @@ class ProducerIds:
         of_producers = messages_of("InitProducerId", range(5))
         return (
             Api(messages_of("AllocateProducerIds"), self.allocate, OF_BROKER),
-            Api(of_producers, self.init_producer_id, on_cluster("IDEMPOTENT_WRITE")),
+            Api(of_producers, self.init_producer_id, OF_PRODUCER),
         )
 
     async def allocate(self, call: Call, request: Request) -> Answer:

@@ -34,6 +34,8 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     whole = f"{BROKER}{request.broker_id}" if access.by_broker else CLUSTER
     if access is OPEN or access.by_handler or (on_cluster and _may(call, on_cluster, whole)):
         return await api.handler(call, request)
+    if access.or_on_some_topic and call.may(access.or_on_some_topic, TOPIC):
+        return await api.handler(call, request)
     if not access.by_row:
         return await _refusal(api, access, call.version, request)
     fields = fields_of(request)

@@ -1,6 +1,7 @@
 """The rights of clients, from a file: Kafka's ACLs.
 
-A resource is `CLUSTER`, `TOPIC:<name>`, `GROUP:<id>` or `BROKER:<id>`, an operation is one of Kafka's names. Without a
+A resource is `CLUSTER`, `TOPIC:<name>`, `GROUP:<id>` or `BROKER:<id>`, an operation is one of Kafka's names. `TOPIC:`
+alone asks about some topic: for a producer id a producer needs the right to write to one of them (KIP-679). Without a
 row that allows it an operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER
 allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 """
@@ -8,7 +9,7 @@ allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from types import MappingProxyType
 from typing import Any, Final, Protocol, Self
@@ -52,7 +53,8 @@ class Authorizer(Protocol):
     the connection of the client is closed."""
 
     def __call__(self, principal: str, operation: str, resource: str, /) -> bool:
-        """Whether the principal (`User:alice`) may do this (`ALTER`) on that (`CLUSTER`, `TOPIC:orders`)."""
+        """Whether the principal (`User:alice`) may do this (`ALTER`) on that (`CLUSTER`, `TOPIC:orders`; `TOPIC:` alone
+        for some topic)."""
 
 
 def allow_all(principal: str, operation: str, resource: str, /) -> bool:  # noqa: ARG001 - as every authorizer
@@ -70,6 +72,8 @@ class Acl:
     allows: bool
 
     def is_about(self, resource: str) -> bool:
+        if resource == TOPIC and self.allows:
+            return any(each.startswith(TOPIC) for each in self.resources)
         return any(
             resource.startswith(each[:-1]) if each.endswith("*") else resource == each for each in self.resources
         )
@@ -85,8 +89,14 @@ class Acls:
     """An `Authorizer` from files (`docs/security.md` has the format), each read again when it changes. A broken file is
     logged and leaves its former rights in force. Raises BrokenFile where it is broken from the beginning."""
 
-    def __init__(self, *sources: Reread[_Rules]) -> None:
+    def __init__(self, *sources: Callable[[], _Rules]) -> None:
         self._sources = sources
+
+    @classmethod
+    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Self:
+        """From rows as in the list `acls` of a file, which stay as they are. Raises ValueError."""
+        rules = _parse({"acls": [*rows]})
+        return cls(lambda: rules)
 
     @classmethod
     def from_file(cls, *paths: str | PathLike[str]) -> Self:
