@@ -54,15 +54,15 @@ class Requests:
 
 
 class RequestLog:
-    """`apis`: those of the cluster, each of which is noted here first. `of` may be called from any thread."""
+    """`apis`: those of `Faults`, of which none shares the answer of another request, so that each reaches its handler.
+    `of` may be called from any thread."""
 
     def __init__(self, apis: Mapping[int, Api]) -> None:
         self._names = {api.messages.name for api in apis.values()}
         self._lock = threading.Lock()
         self._counts: defaultdict[str, Counter[tuple[str | None, int | None]]] = defaultdict(Counter)
         self._last: defaultdict[str, deque[tuple[Call, Request]]] = defaultdict(lambda: deque(maxlen=KEPT))
-        # A request that shares the answer of another one would not reach its handler.
-        self.apis = {key: attrs.evolve(api, handler=self._handler(api), is_shared=False) for key, api in apis.items()}
+        self.apis = {key: attrs.evolve(api, handler=self._handler(api)) for key, api in apis.items()}
 
     def of(self, api: str) -> Requests:
         """The requests of an API (`Produce`) since the start. ValueError for an API that is not served."""
