@@ -52,4 +52,6 @@ def _testing() -> ModuleType:
 
 def _options(request: pytest.FixtureRequest) -> dict[str, Any]:
     marker = request.node.get_closest_marker("kedge")
+    if marker is not None and marker.args:
+        pytest.fail(f"@pytest.mark.kedge takes options by name, as brokers=3; got {marker.args!r}", pytrace=False)
     return {} if marker is None else dict(marker.kwargs)

@@ -77,6 +77,7 @@ class Control:
     def start_broker(self, broker: int) -> None:
         self._require(broker)
         if not self._live.brokers[broker].is_up:
+            self._gateway.refuse(broker)  # a paused process ends before another one starts
             self._live.restart_broker(broker)
         self._gateway.accept(broker)
         self._gateway.resume(broker)
@@ -96,7 +97,8 @@ class Control:
 
     def fail_next(self, api: str, error: str | int | None, count: int, broker: int | None, *, disconnect: bool) -> int:
         """The number of the order, for `left`."""
-        self._require(broker)
+        if broker is not None:
+            self._require(broker)
         fault = self._faults.fail_next(api, error, count, broker, disconnect=disconnect)
         self._ordered.append(fault)
         return len(self._ordered) - 1
@@ -115,7 +117,10 @@ class Control:
     # --- common
 
     def _described(self, topic: str, partition: int) -> PartitionDescription:
-        return self._live.controller.admin.describe_topics([topic])[topic].result(TIMEOUT_S).partitions[partition]
+        found = self._live.controller.admin.describe_topics([topic])[topic].result(TIMEOUT_S).partitions
+        if partition not in range(len(found)):
+            raise ValueError(f"there is no partition {partition!r} of {topic}, only 0 to {len(found) - 1}")
+        return found[partition]
 
     def _require_up(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
         """Raises RuntimeError for a move that would not end: to a broker that is down, or of a partition without a
@@ -125,9 +130,9 @@ class Control:
         if said := are_down(sorted(needed.intersection(self.down()))):
             raise RuntimeError(f"{topic}-{partition} cannot be moved to {[*replicas]}: {said}")
 
-    def _require(self, broker: int | None) -> None:
-        if broker is not None and broker not in self._live.brokers:
-            raise ValueError(f"there is no broker {broker}, only {', '.join(map(str, self._live.brokers))}")
+    def _require(self, broker: int) -> None:
+        if type(broker) is not int or broker not in self._live.brokers:
+            raise ValueError(f"there is no broker {broker!r}, only {', '.join(map(str, self._live.brokers))}")
 
     def _until(self, holds: Callable[[ClusterView], bool], what: str) -> None:
         until(lambda: self._live.controller.query(holds).result(TIMEOUT_S), what)

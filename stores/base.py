@@ -142,7 +142,7 @@ class Depth(enum.Enum):
     """What a subscription watches."""
 
     SELF = "self"  # the key itself
-    CHILDREN = "children"  # the names directly below it: created and deleted, not rewritten or gone at once
+    CHILDREN = "children"  # the names directly below it: created and deleted, not rewritten
     VALUES = "values"  # the keys directly below it: created, deleted and rewritten
 
 
@@ -156,7 +156,7 @@ class Changed:
 @attrs.frozen
 class Resync:
     """Read everything again that is watched below `prefix`: changes may have been missed. Reasons: "initial",
-    "overflow", "session", "reconnected", "compacted", "injected"."""
+    "overflow", "session", "reconnected", "compacted", "unseen", "injected"."""
 
     prefix: str
     reason: str

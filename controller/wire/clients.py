@@ -111,6 +111,8 @@ class Clients:
     async def _serve(self, client: Client, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         is_cut_off = False
         try:
+            if client.broker_id is not None:  # a paused broker does not even shake hands
+                await self._goes_on(client.broker_id).wait()
             if self._tls is not None:
                 await agree(writer, self._tls, min(HANDSHAKE_S, self._limits.login_s))
             self._counts["connections"] += 1

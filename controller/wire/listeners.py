@@ -137,18 +137,23 @@ class Listeners:
             if broker in self._servers:
                 port = self._address(broker).port
                 server = self._servers.pop(broker)
+                self._missed_at.pop(broker, None)
                 held = socket.socket(server.sockets[0].family)
-                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 await _end([server])
+                # For its connections that just ended; afterwards no other program may have the port, either.
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 held.bind((self._host, port))
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
                 self._refused[broker] = held
 
     async def accept(self, broker: int) -> None:
         """Clients can connect again. Nothing happens where they can."""
         async with self._lock:
-            held = self._refused.pop(broker, None)
+            held = self._refused.get(broker)
             if held is not None:
+                held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 self._servers[broker] = await asyncio.start_server(self._client_of(broker), sock=held)
+                del self._refused[broker]
 
     async def _close_gone(self, registered: tuple[int, ...]) -> None:
         """Existing connections stay."""

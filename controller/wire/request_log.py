@@ -18,12 +18,14 @@ from .calls import Api, Call, Handler
 from .protocol import Answer, Request
 
 KEPT: Final = 20
+_WITH_PASSWORDS: Final = "SaslAuthenticate"
 
 
 @attrs.frozen
 class Sent:
     """A request. `client`: the client id that it named, if any. `broker`: the broker whose address was called, None for
-    the common one. `principal`: who sent it (`User:alice`). `body`: its fields by Kafka's names, in snake case."""
+    the common one. `principal`: who sent it (`User:alice`). `body`: its fields by Kafka's names,
+    in snake case; empty for SaslAuthenticate, which has passwords."""
 
     api: str
     version: int
@@ -85,4 +87,6 @@ class RequestLog:
 
 
 def _sent(call: Call, request: Any) -> Sent:
-    return Sent(call.messages.name, call.version, call.client_id, call.broker_id, call.principal, request.to_dict())
+    name = call.messages.name
+    body = {} if name == _WITH_PASSWORDS else request.to_dict()
+    return Sent(name, call.version, call.client_id, call.broker_id, call.principal, body)

@@ -67,24 +67,34 @@ class ForTests(abc.ABC):
         self._users, self._acls, self._tls = users, acls, tls
         self._certificate: Certificate | None = None
         self._stack = ExitStack()
+        self._began = self._runs = False
 
     def __enter__(self) -> Self:
+        if self._began:
+            raise RuntimeError(f"a {type(self).__name__} is used once: make another one")
+        self._began = True
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kedge-testing-")))
             self._certificate = make_certificate(folder) if self._tls else None
             self.bootstrap_servers = self._begin(stack, folder)
-            self._stack = stack.pop_all()
+            self._stack, self._runs = stack.pop_all(), True
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._runs = False
         self._stack.close()
 
     @abc.abstractmethod
     def _begin(self, stack: ExitStack, folder: Path) -> str:
         """Starts; `stack` ends it. Returns the address for clients. `folder`: for its files."""
 
-    @abc.abstractmethod
     def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
+        if not self._runs:
+            raise RuntimeError(f"the {type(self).__name__} does not run: use it within its `with` block")
+        return self._call(what, arguments, named)
+
+    @abc.abstractmethod
+    def _call(self, what: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         """Call this method of the control."""
 
     @property
@@ -136,6 +146,7 @@ class ForTests(abc.ABC):
     def wait_until(self, condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
         """Return once `condition()` is true. `what`: what it waits for, in the message of its TimeoutError, which also
         names the brokers that are down."""
+        self._do("down")  # it runs
         try:
             until(condition, what, timeout_s)
         except TimeoutError as error:

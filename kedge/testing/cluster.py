@@ -63,7 +63,7 @@ class Cluster(ForTests):
         self._control = Control(self._live, gateway, self._faults, self._log)
         return f"{at.host}:{at.port}"
 
-    def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
+    def _call(self, what: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return getattr(self._control, what)(*arguments, **named)
 
     @property

@@ -8,16 +8,16 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from ..controller.control import TIMEOUT_S
 from ..controller.wire.security.users import salted
 from .basis import RACKS, ForTests
+from .pipe import Pipe
 
 _HOME: Final = Path(__file__).resolve().parents[2]
 
@@ -43,20 +43,14 @@ class Server(ForTests):
         super().__init__(brokers, racks, users=users, acls=acls, tls=tls)
         given = ["--racks", ",".join(racks[:brokers])] if racks else []
         self._options = ["--broker-count", str(brokers), *given, *options]
-        self._lock = threading.Lock()
 
     def _begin(self, stack: ExitStack, folder: Path) -> str:
         options = [*self._options, *self._secured(folder)]
         at, self._pipe = stack.enter_context(_process(options))
         return at
 
-    def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
-        with self._lock:  # an answer belongs to the call before it
-            self._pipe.send((what, arguments, named))
-            is_done, found = self._pipe.recv()
-        if is_done:
-            return found
-        raise found
+    def _call(self, what: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        return self._pipe.call(what, arguments, named)
 
     def _secured(self, folder: Path) -> Iterator[str]:
         """The options of `kedge serve` for users, rights and TLS, with their files in `folder`."""
@@ -77,12 +71,12 @@ def _write_private(file: Path, content: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _process(options: Sequence[str]) -> Iterator[tuple[str, Connection]]:
+def _process(options: Sequence[str]) -> Iterator[tuple[str, Pipe]]:
     """Runs `kedge serve`; the address for clients, and the pipe of its control."""
     path = os.pathsep.join(filter(None, [str(_HOME), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-P", "-m", "kedge", "serve", "--json", "--listen", "127.0.0.1:0", "--no-status"]
     ours, theirs = socket.socketpair()
-    with tempfile.TemporaryFile("w+") as said, Connection(ours.detach()) as pipe:
+    with tempfile.TemporaryFile("w+") as said, Connection(ours.detach()) as connection:
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - our own command
                 [*command, "--control", str(theirs.fileno()), *options],
@@ -97,9 +91,8 @@ def _process(options: Sequence[str]) -> Iterator[tuple[str, Connection]]:
                 assert process.stdout is not None
                 line = process.stdout.readline()
                 if not line:
-                    process.wait(TIMEOUT_S)
-                    said.seek(0)
-                    raise RuntimeError(f"`kedge serve` did not start: {said.read().strip()}")
+                    raise RuntimeError(f"`kedge serve` did not start: {_ended(process, said)}")
+                pipe = Pipe(connection, lambda: f"the process of `kedge serve` has ended: {_ended(process, said)}")
                 yield json.loads(line)["bootstrap"], pipe
             finally:
                 process.terminate()
@@ -107,3 +100,10 @@ def _process(options: Sequence[str]) -> Iterator[tuple[str, Connection]]:
                     process.wait(TIMEOUT_S)
                 except subprocess.TimeoutExpired:
                     process.kill()
+
+
+def _ended(process: subprocess.Popen[str], said: IO[str]) -> str:
+    """What it printed to stderr, and else its exit code."""
+    code = process.wait(TIMEOUT_S)
+    said.seek(0)
+    return said.read().strip() or f"exit code {code}"

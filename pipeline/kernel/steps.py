@@ -1,7 +1,8 @@
 """Steps that bring brokers below their limits: leaders change, replicas move, and brokers exchange replicas.
 
 * Replicas that use most for their bytes move first, as long as their broker stays at its limit or above; then the
-  smallest that bring it below, but not below its share. They go to the broker that is the emptiest afterwards.
+  smallest that bring it below, and below its share by no more than the tolerance. They go to the broker that is the
+  emptiest afterwards.
 * What a broker can not give is exchanged for something that uses less, if that is worth the bytes of both.
 * A replica moves at most once. No step raises a broker above a limit, so each lowers the excess in all, and there is an
   end.

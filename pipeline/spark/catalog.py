@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ _TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
 _WIDER: Final = {("tinyint", "int"), ("tinyint", "bigint"), ("int", "bigint")}  # Iceberg has no tinyint
 _NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
 _OVERWRITE: Final = "spark.sql.sources.partitionOverwriteMode"
+_OVERWRITING: Final = threading.Lock()
 _DROPPED_AT_ONCE: Final = 500
 
 
@@ -172,12 +174,13 @@ class Catalog:
         if not self.spark.version.startswith("3."):
             yield "WITH ('partitionOverwriteMode' = 'dynamic')"
             return
-        before = self.spark.conf.get(_OVERWRITE)
-        self.spark.conf.set(_OVERWRITE, "dynamic")
-        try:
-            yield ""
-        finally:
-            self.spark.conf.set(_OVERWRITE, before or "static")
+        with _OVERWRITING:  # else another thread could set it back before the statement
+            before = self.spark.conf.get(_OVERWRITE)
+            self.spark.conf.set(_OVERWRITE, "dynamic")
+            try:
+                yield ""
+            finally:
+                self.spark.conf.set(_OVERWRITE, before or "static")
 
     def _name(self, table: Table) -> str:
         if self.root.is_catalog:

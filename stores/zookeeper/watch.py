@@ -4,21 +4,22 @@ Rules
 * Nothing here waits. Callbacks put the answers to requests into the stream's inbox, and the polling thread continues
   from there. So `poll(0)` never waits, and a stream that is not polled does not grow.
 * A hint is given after its watch has been set again, not before: a reader that reads then misses nothing, since a later
-  write fires the new watch. So a key that was deleted is watched, too, until the session ends: it may be created, read
-  because of the hint, and deleted before the names are listed again. ZooKeeper keeps some 300 bytes for each.
-* A watched key gets its watch again when its event comes; the list of names only shows which keys are new.
+  write fires the new watch.
+* Names that came and went between two lists are in neither, yet a reader may have found them. Their parent counts
+  creations and deletions, so it shows that there were some, though not which: then a Resync is given.
 * Answers and events of an older connection are ignored: its watches are gone, and a Resync replaces them.
+* A name that reappears is watched again: the list of names may look the same before and after.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, Final, Protocol
 
 from kazoo.exceptions import NoAuthError, NoNodeError
-from kazoo.protocol.serialization import Exists, GetChildren
+from kazoo.protocol.serialization import Exists, GetChildren2
 
 from ..base import Changed, Depth, Resync, StoreEvent
 from ..checks import below
@@ -28,6 +29,11 @@ from .watching import SetWatches, parted
 
 _IN_FLIGHT: Final = 100
 _MANY: Final = 20  # from this number on, nodes are watched by one request rather than one by one
+_Counted = tuple[int, int]
+"""The transaction that created the parent, and how many children it has created and deleted."""
+_NO_NODE: Final = 0
+_NOTHING: Final[_Counted] = (_NO_NODE, 0)
+_COUNTS: Final = 2**32
 _DELETED: Final = "DELETED"
 _NONE: Final = "NONE"
 
@@ -71,9 +77,11 @@ class Watch:
         self._announce = reason
         self._pending = 0
         self._names: set[str] = set()
+        self._listed: frozenset[str] = frozenset()  # with those of other programs, which are no keys
+        self._counted = _NOTHING
         self._armed: set[str] = set()
         self._to_arm: deque[str] = deque()
-        self._fired: dict[str, bool] = {}  # key -> whether it was deleted
+        self._fired: list[str] = []
         self._asking = False
         self._again = False
 
@@ -87,15 +95,13 @@ class Watch:
         self._ask(Exists(self._path(key), self._firing(lambda event: self._node_fired(key, event))),
                   lambda _, error: self._node_armed(key, error))  # fmt: skip
 
-    def _arm_nodes(self, fired: dict[str, bool]) -> None:
-        """Watch many nodes at once, by whether they were deleted. One that was written, deleted or created since then
-        fires as soon as it is watched."""
-        self._armed.update(fired)
-        key_at = {self._path(key): key for key in fired}
+    def _arm_nodes(self, keys: list[str]) -> None:
+        """Watch many existing nodes at once. Any change since they were listed fires as soon as they are watched."""
+        self._armed.update(keys)
+        key_at = {self._path(key): key for key in keys}
         watchers = {path: self._firing(partial(self._node_fired, key)) for path, key in key_at.items()}
-        absent = {path for path, key in key_at.items() if fired[key]}
         for part in parted(watchers):
-            self._ask(SetWatches(self._link.client, self._link.client.last_zxid, part, absent),
+            self._ask(SetWatches(self._link.client, self._link.client.last_zxid, part),
                       partial(self._nodes_armed, [key_at[path] for path in part]))  # fmt: skip
 
     def _nodes_armed(self, keys: list[str], _: object, error: Exception | None) -> None:
@@ -115,14 +121,14 @@ class Watch:
 
     def _node_fired(self, key: str, event: Any) -> None:
         self._armed.discard(key)
-        self._fired[key] = event.type == _DELETED
+        if key != self.prefix and event.type == _DELETED:
+            self._hint(key)  # if it reappears, the list of names has it
+        elif key == self.prefix or key in self._names:
+            self._fired.append(key)
 
     def go_on(self) -> None:
         """Set the watches that fired again, together: one commit may write a hundred of the keys."""
-        fired, self._fired = {key: gone for key, gone in self._fired.items() if key not in self._armed}, {}
-        self._arm_all(fired)
-
-    def _arm_all(self, fired: dict[str, bool]) -> None:
+        fired, self._fired = [key for key in dict.fromkeys(self._fired) if key not in self._armed], []
         if len(fired) >= _MANY:
             self._arm_nodes(fired)
             return
@@ -136,19 +142,20 @@ class Watch:
             self._again = True
             return
         self._asking = True
-        self._ask(GetChildren(self._path(self.prefix), self._firing(self._names_fired)), self._names_came)
+        self._ask(GetChildren2(self._path(self.prefix), self._firing(self._names_fired)), self._names_came)
 
     def _names_fired(self, _: Any) -> None:
         self._arm_names()
 
-    def _names_came(self, names: list[str], error: Exception | None) -> None:
+    def _names_came(self, found: tuple[list[str], Any], error: Exception | None) -> None:
         if isinstance(error, NoNodeError | NoAuthError):
-            self._take_names(set())
+            self._take_names(frozenset(), _NOTHING)
             denied = isinstance(error, NoAuthError)
             self._ask(Exists(self._path(self.prefix), self._firing(self._names_fired)),
                       lambda stat, error: self._absence_armed(stat, error, denied=denied))  # fmt: skip
         elif not self._failed(error):
-            self._take_names(self._keys(names))
+            names, stat = found
+            self._take_names(frozenset(names), (stat.czxid, stat.cversion))
             self._asked()
 
     def _absence_armed(self, stat: Any, error: Exception | None, *, denied: bool) -> None:
@@ -163,15 +170,36 @@ class Watch:
             self._arm_names()
         self._settle()
 
-    def _take_names(self, names: set[str]) -> None:
+    def _take_names(self, listed: frozenset[str], counted: _Counted) -> None:
+        is_known = self._is_known(listed, counted)
+        self._listed, self._counted = listed, counted
+        if not (is_known or self._announce):
+            self._emit(Resync(self.prefix, "unseen"))
+        names = self._keys(listed)
+        appeared, vanished = names - self._names, self._names - names
+        self._names = names
         if self.depth is Depth.CHILDREN:
-            for key in sorted(names ^ self._names):
+            for key in sorted(appeared | vanished):
                 self._hint(key)
-            self._names = names
-        else:
-            self._arm_all(dict.fromkeys(sorted(names - self._armed - self._fired.keys()), False))
+            return
+        self._armed -= vanished
+        for key in sorted(vanished):
+            self._hint(key)
+        unwatched = sorted(names - self._armed)
+        if len(unwatched) >= _MANY:
+            self._arm_nodes(unwatched)
+            return
+        for key in unwatched:
+            self._arm_node(key)
 
-    def _keys(self, names: list[str]) -> set[str]:
+    def _is_known(self, listed: frozenset[str], counted: _Counted) -> bool:
+        """Whether the names that appeared and vanished are all that happened since the last list."""
+        (before_id, before), (node_id, count) = self._counted, counted
+        if node_id == _NO_NODE or (before_id not in {_NO_NODE, node_id}):
+            return before_id == node_id  # the parent went, and maybe came again: what was below it is not known
+        return (count - before) % _COUNTS == len(listed ^ self._listed)
+
+    def _keys(self, names: Iterable[str]) -> set[str]:
         """The keys of `names`; names that are not valid keys belong to other programs and are skipped."""
         return {key for name in names if is_ours(key := below(self.prefix) + name, self._root)}
 

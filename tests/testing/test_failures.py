@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Final
 
@@ -56,8 +60,10 @@ def test_killed_broker_has_no_connections_until_it_is_back_at_its_address(cluste
         assert answers(other)
     with pytest.raises(ConnectionRefusedError):
         connect(at)
-    with closing(socket.socket()) as another, pytest.raises(OSError, match="Address already in use"):
-        another.bind(("127.0.0.1", int(at.split(":")[1])))
+    with closing(socket.socket()) as another:
+        another.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="Address already in use"):
+            another.bind(("127.0.0.1", int(at.split(":")[1])))
     cluster.kill_broker(2)
     cluster.start_broker(2)
     assert cluster.address(2) == at
@@ -149,6 +155,37 @@ def test_requests_are_counted_by_client_and_broker(cluster: Cluster | Server) ->
     versions = cluster.requests("ApiVersions")
     assert versions.by_broker[3] >= 30
     assert len(versions.last) == 20
+
+
+def test_cluster_out_of_its_block_says_so() -> None:
+    for kind in (Cluster, Server):
+        outside = kind()
+        with pytest.raises(RuntimeError, match="does not run: use it within its `with` block"):
+            outside.leader("orders")
+    with Cluster() as cluster:
+        with pytest.raises(RuntimeError, match="a Cluster is used once"), cluster:
+            pytest.fail("it started twice")
+        assert cluster.requests("Produce").count == 0
+    with pytest.raises(RuntimeError, match="does not run"):
+        cluster.wait_until(lambda: True, "x")
+
+
+@pytest.mark.slow
+def test_calls_into_another_process_wait_for_each_other_only_where_they_must() -> None:
+    """A call that waits for a paused broker ends once another thread lets that go on. An argument that cannot be sent
+    is an error of its call alone; a process that ended is one of every call."""
+    with Server(2) as server, ThreadPoolExecutor(1) as pool:
+        server.pause_broker(2)
+        creating = pool.submit(server.create_topic, "orders", 2, 2)
+        server.resume_broker(2)
+        creating.result(TIMEOUT_S)
+        with pytest.raises(Exception, match="pickle"):
+            server.kill_broker(lambda: 2)  # type: ignore[arg-type]
+        assert server.leader("orders") in {1, 2}
+        command = ["pgrep", "-P", str(os.getpid()), "-f", "kedge serve"]
+        os.kill(int(subprocess.check_output(command, text=True)), signal.SIGKILL)
+        with pytest.raises(RuntimeError, match="the process of `kedge serve` has ended: exit code -9"):
+            until(lambda: server.leader("orders") is None)
 
 
 def test_what_is_not_there_in_time_is_named_with_the_brokers_that_are_down(cluster: Cluster | Server) -> None:

@@ -97,10 +97,16 @@ def test_options_come_from_the_nearest_marker(pytester: pytest.Pytester) -> None
         @pytest.mark.kedge(disks=3)
         def test_of_no_use(kedge_cluster):
             pass
+
+        @pytest.mark.kedge(5)
+        def test_of_no_name(kedge_cluster):
+            pass
     """
     done = run(pytester, test_of_a_user=program)
-    done.assert_outcomes(passed=3, errors=1)
-    done.stdout.fnmatch_lines(["*unexpected keyword argument 'disks'*"])
+    done.assert_outcomes(passed=3, errors=2)
+    done.stdout.fnmatch_lines(
+        ["*unexpected keyword argument 'disks'*", "*takes options by name, as brokers=3; got (5,)"]
+    )
 
 
 @pytest.mark.full

@@ -114,7 +114,7 @@ def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> Non
     """And not left to wait for an answer that never comes: however far asyncio was with the client."""
 
     async def close() -> list[bool]:
-        opened = Listeners("127.0.0.1", 0, _nobody, kept_s=0.0)
+        opened = Listeners("127.0.0.1", 0, _nobody, kept_s=1e-9)
         await opened.open()
         address = (await opened.some((5,)))[5]
         with ExitStack() as stack:
@@ -193,5 +193,25 @@ def test_no_address_is_opened_once_it_is_closed() -> None:
         await opened.close()
         with pytest.raises(ConnectionAbortedError):
             await opened.of((1,))
+
+    asyncio.run(run())
+
+
+def test_refused_address_of_a_broker_that_left_stays_its_own() -> None:
+    """It was about to go, since the broker was not registered for long."""
+
+    async def run() -> None:
+        found = Listeners("127.0.0.1", 0, _nobody, kept_s=1e-9)
+        await found.open()
+        try:
+            at = (await found.some((1, 2)))[1]
+            await found.of(())  # neither is registered
+            await found.refuse(1)
+            assert await found.of(()) == {}
+            assert (await found.some((1,)))[1] == at
+            await found.accept(1)
+            assert (await found.some((1,)))[1] == at
+        finally:
+            await found.close()
 
     asyncio.run(run())

@@ -72,8 +72,6 @@ class Acl:
     allows: bool
 
     def is_about(self, resource: str) -> bool:
-        if resource == TOPIC and self.allows:
-            return any(each.startswith(TOPIC) for each in self.resources)
         return any(
             resource.startswith(each[:-1]) if each.endswith("*") else resource == each for each in self.resources
         )
@@ -108,6 +106,9 @@ class Acls:
         if any(principal in rules.super_users for rules in all_rules):
             return True
         named = [row for rules in all_rules for name in (principal, EVERYBODY) for row in rules.rows.get(name, ())]
+        if resource == TOPIC:
+            topics = {each for row in named if row.allows for each in row.resources if each.startswith(TOPIC)}
+            return any(self(principal, operation, each) for each in topics)
         rows = [row for row in named if row.is_about(resource)]
         if any(not row.allows and row.operations & {operation, _ALL} for row in rows):
             return False

@@ -43,6 +43,11 @@ class Asked:
         return request
 
 
+def names(*listed: str, changes: int = 0, born: int = 1) -> Any:
+    """The answer to GetChildren2: `changes` as the parent counts them, `born` the transaction that created it."""
+    return list(listed), SimpleNamespace(czxid=born, cversion=changes)
+
+
 def kinds(asked: Asked) -> list[str]:
     return [type(request).__name__ for request, _ in asked.requests]
 
@@ -54,9 +59,9 @@ def test_a_parent_created_between_two_requests_is_asked_for_its_names(depth: Dep
     asked.watch(depth).arm("initial")
     asked.answer(error=NoNodeError())
     asked.answer(object())
-    assert kinds(asked) == ["GetChildren"]
+    assert kinds(asked) == ["GetChildren2"]
     assert asked.events == []
-    asked.answer([])
+    asked.answer(names())
     assert asked.events == [Resync("/w", "initial")]
 
 
@@ -68,8 +73,41 @@ def test_an_absent_parent_is_watched_until_it_is_created() -> None:
     assert asked.events == [Resync("/w", "initial")]
     assert kinds(asked) == []
     request.watcher(WatchedEvent(EventType.CREATED, KeeperState.CONNECTED, "/chroot/w"))
-    asked.answer(["a"])
+    asked.answer(names("a", changes=1))
     assert asked.events[1:] == [Changed("/w/a")]
+
+
+@pytest.mark.parametrize("depth", [Depth.CHILDREN, Depth.VALUES])
+@pytest.mark.parametrize(
+    "then, is_unseen",
+    [
+        (lambda: names("a", changes=3), True),  # one came and went
+        (lambda: names("b", changes=3), False),  # a went and b came
+        (lambda: names("a", "b", "not a key", changes=3), False),
+        (lambda: names(changes=4), True),
+        (lambda: names("a", changes=1, born=2), True),  # the parent was deleted and created again
+        (lambda: names("a", changes=1 - 2**32), False),  # the count is one of 32 bits
+    ],
+)
+def test_names_that_came_and_went_unseen_are_a_resync(depth: Depth, then: Callable[[], Any], is_unseen: bool) -> None:
+    asked = Asked()
+    asked.watch(depth).arm("initial")
+    fired = asked.answer(names("a", changes=1)).watcher
+    while asked.requests:
+        asked.answer(object())
+    assert asked.events == [Resync("/w", "initial")]
+    fired(WatchedEvent(EventType.CHILD, KeeperState.CONNECTED, "/chroot/w"))
+    asked.answer(then())
+    assert (Resync("/w", "unseen") in asked.events) is is_unseen
+
+
+def test_a_parent_that_went_may_have_had_more() -> None:
+    asked = Asked()
+    asked.watch(Depth.CHILDREN).arm("initial")
+    fired = asked.answer(names("a", changes=1)).watcher
+    fired(WatchedEvent(EventType.DELETED, KeeperState.CONNECTED, "/chroot/w"))
+    asked.answer(error=NoNodeError())
+    assert asked.events[1:] == [Resync("/w", "unseen"), Changed("/w/a")]
 
 
 @pytest.mark.parametrize("depth", [Depth.SELF, Depth.CHILDREN, Depth.VALUES])
@@ -79,7 +117,7 @@ def test_answers_and_events_of_an_older_connection_are_ignored(depth: Depth) -> 
     watch = asked.watch(depth)
     watch.arm("initial")
     watch.arm("reconnected")
-    value: list[str] | None = None if depth is Depth.SELF else []
+    value = None if depth is Depth.SELF else names()
     old = asked.answer(value)
     old.watcher(WatchedEvent(EventType.CHANGED, KeeperState.CONNECTED, "/chroot/w"))
     assert asked.events == []
