@@ -92,7 +92,7 @@ _FILE: Final = click.Path(path_type=Path)
     option("--peers-secret", type=_FILE, none="a secret in the store", help="Secret that all processes share."),
     option("--peers-ca", type=_FILE, none="--tls-certificate", help="Authority for certificates of the processes."),
 )
-@option("--control", type=int, hidden=True, help="For the fixtures of tests.")
+@option("--control", type=int, hidden=True, help="Number of a pipe, for the fixtures of tests.")
 @json_option("Print the addresses as one JSON object.")
 @quiet_option
 def serve(**given: Any) -> None:
