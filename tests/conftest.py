@@ -19,6 +19,7 @@ pytest_plugins = [
     "tests.servers",
     "tests.sparks",
     "tests.kafka_servers",
+    "tests.kafka_sockets",
     "servers.fixtures",
 ]
 
