@@ -14,6 +14,7 @@ from .model.requests import NewTopic, PartitionDescription
 from .model.values import TopicPartition
 from .model.view import ClusterView
 from .server import LiveCluster
+from .wire.calls import Api
 from .wire.faults import Fault, Faults
 from .wire.gateway import Gateway
 from .wire.request_log import RequestLog, Requests
@@ -23,11 +24,21 @@ _LOOK_S: Final = 0.002
 
 
 class Control:
-    """TimeoutError if something takes more than `TIMEOUT_S`, ValueError for an unknown broker."""
+    """`apis`: those of the cluster. The gateway serves `Control.apis` instead, and is passed to `begin`.
 
-    def __init__(self, live: LiveCluster, gateway: Gateway, faults: Faults, log: RequestLog) -> None:
-        self._live, self._gateway, self._faults, self._log = live, gateway, faults, log
+    TimeoutError if something takes more than `TIMEOUT_S`, ValueError for an unknown broker.
+    """
+
+    def __init__(self, live: LiveCluster, apis: Mapping[int, Api]) -> None:
+        self._live = live
+        self._faults = Faults(apis)
+        self._log = RequestLog(self._faults.apis)
+        self.apis: Final = self._log.apis
         self._ordered: list[Fault] = []
+
+    def begin(self, gateway: Gateway) -> None:
+        """Called once the gateway runs, before anything else."""
+        self._gateway = gateway
 
     # --- topics
 

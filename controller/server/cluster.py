@@ -259,7 +259,8 @@ class LiveCluster:
                 self._paused_s[broker_id] = time.monotonic()
 
     def resume_broker(self, broker_id: int) -> None:
-        """A paused one goes on; if its session is over, under a new broker epoch. Raises KeyError as above."""
+        """A paused broker goes on. If its session has ended, it registers again, under a new broker epoch. Raises
+        KeyError as above."""
         with self.lock:
             self._paused_s.pop(broker_id, None)
             if self.brokers[broker_id].life is Life.PAUSED:

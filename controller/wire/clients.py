@@ -1,7 +1,7 @@
-"""The clients of a gateway: who is let in, served, paused, and hung up on. All methods run on the loop of the gateway.
+"""The connections of a gateway's clients: which are accepted, and when they wait or are closed.
 
-In: connections, with the broker whose address was called. Each is served in a task of its own, which `connection.run`
-is the work of; whatever ends one affects no other.
+In: new connections, with the broker whose address was called. Each is served by `connection.run` in a task of its own,
+and whatever ends one affects no other. All methods run on the loop of the gateway.
 """
 
 from __future__ import annotations

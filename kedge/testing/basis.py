@@ -89,9 +89,12 @@ class ForTests(abc.ABC):
         """Starts; `stack` ends it. Returns the address for clients. `folder`: for its files."""
 
     def _do(self, what: str, *arguments: Any, **named: Any) -> Any:
+        self._require_running()
+        return self._call(what, arguments, named)
+
+    def _require_running(self) -> None:
         if not self._runs:
             raise RuntimeError(f"the {type(self).__name__} does not run: use it within its `with` block")
-        return self._call(what, arguments, named)
 
     @abc.abstractmethod
     def _call(self, what: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -146,7 +149,7 @@ class ForTests(abc.ABC):
     def wait_until(self, condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S) -> None:
         """Return once `condition()` is true. `what`: what it waits for, in the message of its TimeoutError, which also
         names the brokers that are down."""
-        self._do("down")  # it runs
+        self._require_running()
         try:
             until(condition, what, timeout_s)
         except TimeoutError as error:

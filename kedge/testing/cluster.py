@@ -12,9 +12,7 @@ from ..controller.control import TIMEOUT_S, Control
 from ..controller.groups.requests import GroupSettings
 from ..controller.server import LiveCluster, LiveServer
 from ..controller.wire import Gateway
-from ..controller.wire.faults import Faults
 from ..controller.wire.records import with_records
-from ..controller.wire.request_log import RequestLog
 from ..controller.wire.security.acls import Acls, allow_all
 from ..controller.wire.security.tls import Tls
 from ..controller.wire.security.users import Users
@@ -45,8 +43,8 @@ class Cluster(ForTests):
         super().__init__(brokers, racks, users=users, acls=acls, tls=tls)
         self._live = LiveCluster(LiveServer(), self.racks, copy_rate_bytes_s=copy_rate_bytes_s, seed=seed)
         kept = (self._live.logs, self._live.groups)
-        self._faults = Faults(with_records(*kept, creates_topics=creates_topics, settings=group_settings))
-        self._log = RequestLog(self._faults.apis)
+        apis = with_records(*kept, creates_topics=creates_topics, settings=group_settings)
+        self._control = Control(self._live, apis)
 
     def _begin(self, stack: ExitStack, folder: Path) -> str:  # noqa: ARG002 - another process needs files
         made = self._certificate
@@ -54,13 +52,13 @@ class Cluster(ForTests):
         gateway = Gateway(
             self._live.controller,
             cluster_id="kedge-testing",
-            apis=self._log.apis,
+            apis=self._control.apis,
             users=None if self._users is None else Users(self._users),
             authorizer=allow_all if self._acls is None else Acls.of(self._acls),
             tls=None if made is None else Tls(made.chain, made.key),
         )
         at = stack.enter_context(gateway).address
-        self._control = Control(self._live, gateway, self._faults, self._log)
+        self._control.begin(gateway)
         return f"{at.host}:{at.port}"
 
     def _call(self, what: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:

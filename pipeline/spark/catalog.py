@@ -84,12 +84,12 @@ class Catalog:
         """The rows, with their keys as texts; None if there is no such table. Which types its other columns may have is
         decided where they are read."""
         frame = self._kept(table)
+        if frame is None:
+            return None
         # Spark takes a snapshot called 1 for a number, where it finds the keys in the names of folders.
-        kinds = {} if frame is None else dict(frame.dtypes)
-        numbers = [key for key in KEYS if kinds.get(key, "string") != "string"]
-        return (
-            frame if frame is None or not numbers else frame.withColumns({k: frame[k].cast("string") for k in numbers})
-        )
+        kinds = dict(frame.dtypes)
+        texts = {key: frame[key].cast("string") for key in KEYS if kinds[key] != "string"}
+        return frame.withColumns(texts) if texts else frame
 
     def _kept(self, table: Table) -> DataFrame | None:
         """The rows as the table has them; None if there is no such table."""
@@ -169,8 +169,8 @@ class Catalog:
 
     @contextmanager
     def _partitions_alone(self) -> Iterator[str]:
-        """What a statement says so that it overwrites the partitions that it has rows for, and no others. Spark 3.5 has
-        only a setting of the session, which applies to its other statements meanwhile."""
+        """The option with which INSERT OVERWRITE replaces only those partitions that the new rows belong to. Spark 3.5
+        has no such option, but a setting of the session, which applies to its other statements meanwhile."""
         if not self.spark.version.startswith("3."):
             yield "WITH ('partitionOverwriteMode' = 'dynamic')"
             return

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, room_of, violations
+from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS
 from tests.house.imports import circle, modules, within
+from tests.house.violations import room_of, violations
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 

@@ -10,21 +10,12 @@ import pytest
 from kedge.controller.cli.kafka.cluster import Cluster
 from tests.kafka.conftest import Kedge, Topics, partitions_of, submit
 from tests.kafka_servers import BROKERS, KafkaCluster
-from tests.kit.commands import plan
 from tests.kit.waiting import until
-from tests.pipeline_submit.served import fill, replicas
+from tests.pipeline_submit.served import fill, replicas, stages
 
 pytestmark = [pytest.mark.server, pytest.mark.full]
 
 RATE = "kafka_server_BrokerTopicMetrics_OneMinuteRate"
-
-
-def stages(tables: Path, servers: str, *steps: tuple[object, ...], more: tuple[object, ...] = ()) -> None:
-    """Collect, and these commands of `kedge plan` on what was collected."""
-    where = ("--cluster", "c", "--snapshot", "1", "--bootstrap-server", servers)
-    for command, *arguments in (("collect", *where, *more), *steps):
-        done = plan(command, tables, *arguments, "--no-progress")
-        assert done.exit_code == 0, (command, done.output)
 
 
 def bytes_in(cluster: Cluster, broker: int, topic: str) -> dict[str, int]:

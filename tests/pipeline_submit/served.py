@@ -28,17 +28,23 @@ _RECORD: Final = b"x" * 10_000
 
 def exported(folder: Path, servers: str, *waves: object, drained: int = 1) -> Path:
     """A plan by which a broker is drained, in waves."""
-    tables, out = folder / "tables", folder / "plan"
-    steps: tuple[tuple[object, ...], ...] = (
-        ("collect", tables, "--cluster", "c", "--snapshot", "1", "--bootstrap-server", servers),
-        ("drain", tables, "--brokers", drained),
-        ("waves", tables, "--name", "drain", "--per-broker", 1, *waves),
-        ("export", tables, out, "--name", "drain"),
+    out = folder / "plan"
+    stages(
+        folder / "tables",
+        servers,
+        ("drain", "--brokers", drained),
+        ("waves", "--name", "drain", "--per-broker", 1, *waves),
+        ("export", out, "--name", "drain"),
     )
-    for step in steps:
-        done = run(*step, "--no-progress")
-        assert done.exit_code == 0, done.output
     return out
+
+
+def stages(tables: Path, servers: str, *steps: tuple[object, ...], more: tuple[object, ...] = ()) -> None:
+    """Collect, with `more` options, and these commands of `kedge plan` on what was collected."""
+    where = ("--cluster", "c", "--snapshot", "1", "--bootstrap-server", servers)
+    for command, *arguments in (("collect", *where, *more), *steps):
+        done = run(command, tables, *arguments, "--no-progress")
+        assert done.exit_code == 0, (command, done.output)
 
 
 def targets(plan: Path, kind: str = "") -> dict[TopicPartition, tuple[int, ...]]:

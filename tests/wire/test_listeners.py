@@ -114,7 +114,7 @@ def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> Non
     """And not left to wait for an answer that never comes: however far asyncio was with the client."""
 
     async def close() -> list[bool]:
-        opened = Listeners("127.0.0.1", 0, _nobody, kept_s=1e-9)
+        opened = Listeners("127.0.0.1", 0, _nobody, kept_s=0.0)
         await opened.open()
         address = (await opened.some((5,)))[5]
         with ExitStack() as stack:

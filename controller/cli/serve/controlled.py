@@ -35,6 +35,7 @@ def _obey(pipe: Connection, control: Control) -> None:
 
 
 def _answer(pipe: Connection, sending: threading.Lock, control: Control, asked: bytes) -> None:
+    # The call is pickled apart, so that one that cannot be read here is still answered.
     number, call = pickle.loads(asked)  # noqa: S301 - of the process that started this one
     try:
         what, arguments, named = pickle.loads(call)  # noqa: S301 - as above

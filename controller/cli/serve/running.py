@@ -21,12 +21,10 @@ from ...server import LiveCluster, LiveServer
 from ...wire import Gateway, Peers
 from ...wire.calls import Address
 from ...wire.cluster_id import cluster_id
-from ...wire.faults import Faults
 from ...wire.listeners import OWN_LISTENER
 from ...wire.peers.directory import AlreadyRunning
 from ...wire.records import with_records
 from ...wire.remote import RemoteHost, with_orders, with_remote_brokers
-from ...wire.request_log import RequestLog
 from ..printing import one_line, without_place
 from . import sharing
 from .controlled import obey
@@ -80,8 +78,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     )
     apis = with_remote_brokers(with_own)
     apis = apis if peers is None else with_orders(cluster.host, apis)  # of controllers in other processes
-    faults = Faults(apis)
-    requests = RequestLog(faults.apis)
+    control = None if options.control is None else Control(cluster, apis)
     gateway = Gateway(
         cluster.controller,
         options.listen.host,
@@ -89,7 +86,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         advertised=options.advertise,
         broker_listener=[OWN_LISTENER, *([options.broker_listener] if options.broker_listener else [])],
         cluster_id=known_as,
-        apis=apis if options.control is None else requests.apis,
+        apis=apis if control is None else control.apis,
         users=users,
         tls=tls,
         authorizer=authorizer,
@@ -112,8 +109,9 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             lambda: [cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters())]
         )
         of_metrics = f"{at_place('--metrics', options.metrics, {'/metrics': page}, options, stack)}metrics"
-    if options.control is not None:
-        obey(options.control, Control(cluster, gateway, faults, requests))
+    if options.control is not None and control is not None:
+        control.begin(gateway)
+        obey(options.control, control)
     many_stay()  # those of requests soon die, and a full collection for each few of them would stop all clients
     active_id = cluster.controller.active_id
     save = None if cluster.server.file is None else _saving(cluster.server)
