@@ -13,10 +13,12 @@ Rules
 
 from __future__ import annotations
 
+import configparser
 import fcntl
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -26,8 +28,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 VENV = CHECKOUT / ".venv"
 STAMP = "kedge-installed.json"
 EXTRAS = "all,docs,test"
-# Spark is 400 MB, and no fast test needs it.
-FAST_EXTRAS = "cli,etcd,metrics,pipeline,wire,zookeeper,docs,test"
+_OF_ALL = re.compile(r"kedge\[(\w+)\]")
 
 
 class InstallFailed(Exception):
@@ -41,7 +42,15 @@ def prepare() -> Path:
 
 def prepare_fast(executable: str, version: str) -> Path:
     """An environment of another Python holds what the fast tests need. Returns its Python. Raises InstallFailed."""
-    return _locked(executable, CHECKOUT / "build" / f"python-{version}", f"{CHECKOUT}[{FAST_EXTRAS}]")
+    return _locked(executable, CHECKOUT / "build" / f"python-{version}", f"{CHECKOUT}[{_fast_extras()}]")
+
+
+def _fast_extras() -> str:
+    """Those of `all`, for users, and the tools of the tests. Spark is 400 MB, and no fast test needs it."""
+    config = configparser.ConfigParser()
+    config.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    every = _OF_ALL.findall(config["options.extras_require"]["all"])
+    return ",".join([*(extra for extra in every if extra != "spark"), "docs", "test"])
 
 
 def _locked(executable: str, venv: Path, *packages: str) -> Path:
