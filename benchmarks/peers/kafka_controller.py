@@ -41,7 +41,7 @@ from benchmarks.content import REPLICATION_FACTOR, Made, realistic
 from benchmarks.peers.kafka_brokers import CALL_S, WAIT_S, Figure, options, printed, until
 from benchmarks.peers.simulated import BROKERS, Cluster, running, taken_over
 from kedge.controller.codec import keys
-from kedge.controller.groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kedge.controller.coordinators.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kedge.stores import MetadataStore
 
 DIES: Final = 3

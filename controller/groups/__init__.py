@@ -1,8 +1,7 @@
 """Consumer groups: members, the assignment of partitions to members, and committed offsets.
 
-    partitions    which partition of `__consumer_offsets` holds a group
     requests      requests of members and tools
-    replies       the answers, with Kafka's error codes
+    replies       the answers
     records       the records in the partition
     coordinator   the state machine of one partition: requests and time in, answers and records out
     group         the state of a group and of its members
@@ -15,9 +14,5 @@ The package reads no clock, starts no thread and does no I/O. A host that keeps 
 
 from __future__ import annotations
 
-from .coordinator import Append as Append
 from .coordinator import Coordinator as Coordinator
-from .coordinator import Output as Output
 from .coordinator import refused as refused
-from .partitions import OFFSETS_TOPIC as OFFSETS_TOPIC
-from .partitions import partition_of as partition_of

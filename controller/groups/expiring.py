@@ -25,7 +25,7 @@ def expire(turn: Turn, group: Group) -> None:
     for tp in gone:
         group.forget(tp)
     records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in gone]
-    is_unused = group.state is State.EMPTY and not (group.offsets or group.pending or +group.writing)
+    is_unused = group.state is State.EMPTY and not (group.pending or group.has_offsets)
     if is_unused and group.generation:
         group.generation = 0
         records.append(GroupRecord(group.group_id, None))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
+from ..coordinators.held import by_ids
+from ..coordinators.turn import Ticket
 from ..model.values import TopicPartition
 from . import held
 from .records import Committed, GroupRecord, StoredGroup, StoredMember
@@ -15,8 +17,6 @@ from .replies import JoinedMember, State
 
 CONSUMER: Final = "consumer"
 """The protocol type whose metadata contain topics."""
-Ticket = Any
-"""A value that the caller passes with a request, and gets back with the answer."""
 
 
 @attrs.define(eq=False)
@@ -49,7 +49,7 @@ class Member:
         self.session_timeout_ms, self.rebalance_timeout_ms = session_timeout_ms, rebalance_timeout_ms
 
     def _brings(self, protocols: Iterable[tuple[str, bytes]]) -> int:
-        ids = held.by_ids(self.member_id, self.client_id, self.instance_id or "")
+        ids = by_ids(self.member_id, self.client_id, self.instance_id or "")
         return ids + held.by_protocols(protocols)
 
     @property
@@ -89,8 +89,9 @@ class Group:
     `pending`: ids that were given out, and until when they may be used. `unsynced`: members that have not asked for
     their assignment yet, with `sync_deadline_ms` for them. `join_deadline_ms`: when a rebalance goes on without those
     that did not join again; `initial_left_ms` None: it is not the first one, else how far it may still be put off.
-    `scheduled_ms`: when it is looked at next. `offset_bytes`: the memory of its offsets; `counted_bytes`: the part of
-    the coordinators' memory that counts as its own. `principal`: whose request created it, empty if unknown."""
+    `transactional`: offsets in open transactions, by producer id. `offset_bytes`: the memory of all offsets;
+    `counted_bytes`: the part of the coordinators' memory that counts as its own. `principal`: whose request created it,
+    empty if unknown."""
 
     group_id: str
     state: State = State.EMPTY
@@ -104,6 +105,7 @@ class Group:
     pending: dict[str, int] = attrs.field(factory=dict)
     unsynced: set[str] = attrs.field(factory=set)
     offsets: dict[TopicPartition, CommittedAt] = attrs.field(factory=dict)
+    transactional: dict[int, dict[TopicPartition, CommittedAt]] = attrs.field(factory=dict)
     writing: Counter[TopicPartition] = attrs.field(factory=Counter)
     writing_bytes: int = 0
     topics: frozenset[str] | None = None
@@ -111,7 +113,6 @@ class Group:
     initial_left_ms: int | None = None
     sync_deadline_ms: int | None = None
     is_member_added: bool = False
-    scheduled_ms: int | None = None
     offset_bytes: int = 0
     counted_bytes: int = 0
     principal: str = ""
@@ -154,7 +155,12 @@ class Group:
     def is_blank(self) -> bool:
         """Whether the group holds nothing, so that it can be removed."""
         is_empty = self.state is State.EMPTY and not self.generation
-        return is_empty and not (self.pending or self.offsets or +self.writing)
+        return is_empty and not (self.pending or self.has_offsets)
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether there are offsets, or some are about to be."""
+        return bool(self.offsets or self.transactional or +self.writing)
 
     @property
     def has_all_joined(self) -> bool:
@@ -178,6 +184,27 @@ class Group:
         if gone is not None:
             self.offset_bytes -= held.by_offset(tp, gone.committed)
 
+    @property
+    def unstable(self) -> dict[TopicPartition, None]:
+        """The partitions with offsets in open transactions."""
+        return {tp: None for offsets in self.transactional.values() for tp in offsets}
+
+    def commit_later(self, producer_id: int, tp: TopicPartition, offset: CommittedAt) -> None:
+        """Commit when the transaction of this producer is committed."""
+        offsets = self.transactional.setdefault(producer_id, {})
+        before = offsets.get(tp)
+        offsets[tp] = offset
+        self.offset_bytes += held.by_offset(tp, offset.committed)
+        self.offset_bytes -= 0 if before is None else held.by_offset(tp, before.committed)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The transaction of this producer is over. An offset stays that was committed after the transaction's."""
+        for tp, offset in self.transactional.pop(producer_id, {}).items():
+            self.offset_bytes -= held.by_offset(tp, offset.committed)
+            present = self.offsets.get(tp)
+            if is_commit and (present is None or present.number < offset.number):
+                self.commit(tp, offset)
+
     def wrote(self, partitions: Iterable[TopicPartition]) -> None:
         """Commits of these partitions, each counted in `writing`, are no longer under way."""
         for tp in partitions:
@@ -187,7 +214,7 @@ class Group:
 
     @property
     def held_bytes(self) -> int:
-        ids = held.by_ids(self.group_id, *self.pending)
+        ids = by_ids(self.group_id, *self.pending)
         offsets = self.offset_bytes + self.writing_bytes
         return held.GROUP + ids + offsets + sum(member.held_bytes for member in self.members.values())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ..coordinators.held import by_ids
 from . import held
 from .group import Group
 from .requests import Commit, GroupRequest, GroupSettings, Join, Sync
@@ -16,7 +17,7 @@ def growth(group: Group | None, asked: GroupRequest) -> int:
     if grows is None:
         return 0
     if group is None:
-        return held.GROUP + held.by_ids(asked.group) + grows(Group(asked.group), asked)
+        return held.GROUP + by_ids(asked.group) + grows(Group(asked.group), asked)
     return grows(group, asked)
 
 
@@ -34,7 +35,7 @@ def _by_join(group: Group, asked: Join) -> int:
     member = group.members.get(member_id)
     if member is not None:
         return member.growth(protocols=asked.protocols)
-    ids = held.by_ids(asked.client_id, asked.client_id, asked.instance_id or "")  # its id begins with one of them
+    ids = by_ids(asked.client_id, asked.client_id, asked.instance_id or "")  # its id begins with one of them
     return max(held.MEMBER, ids + held.by_protocols(asked.protocols))
 
 
@@ -46,7 +47,7 @@ def _by_sync(group: Group, asked: Sync) -> int:
 def _by_commit(group: Group, asked: Commit) -> int:
     grown = 0
     for tp, committed in asked.offsets.items():
-        before = group.offsets.get(tp)
+        before = group.offsets.get(tp) if asked.producer is None else None
         held_bytes = 0 if before is None else held.by_offset(tp, before.committed)
         grown += max(0, held.by_offset(tp, committed) - held_bytes)
     return grown

@@ -19,9 +19,11 @@ from typing import Final
 
 import attrs
 
+from ..coordinators import CoordinatorError
+from ..coordinators.turn import Ticket
 from . import rebalancing
-from .group import Group, Member, Ticket
-from .replies import GroupError, Joined, State, Synced
+from .group import Group, Member
+from .replies import Joined, State, Synced
 from .requests import Join
 from .turn import Turn, as_of_group, fence, joined
 
@@ -35,10 +37,10 @@ def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     """Add the member to the next generation, or refuse it."""
     error = _flaw(turn, group, asked)
     if error:
-        turn.reply(ticket, Joined(error, asked.member_id if error is GroupError.INVALID_SESSION_TIMEOUT else ""))
+        turn.reply(ticket, Joined(error, asked.member_id if error is CoordinatorError.INVALID_SESSION_TIMEOUT else ""))
     elif not _has_room(turn, group, asked.member_id):
         group.remove(asked.member_id)
-        turn.reply(ticket, Joined(GroupError.GROUP_MAX_SIZE_REACHED, ""))
+        turn.reply(ticket, Joined(CoordinatorError.GROUP_MAX_SIZE_REACHED, ""))
     elif not asked.member_id:
         _new(turn, group, asked, ticket)
     elif asked.member_id in group.pending and asked.instance_id is None:
@@ -48,13 +50,13 @@ def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     rebalancing.go_on(turn, group)
 
 
-def _flaw(turn: Turn, group: Group, asked: Join) -> GroupError:
+def _flaw(turn: Turn, group: Group, asked: Join) -> CoordinatorError:
     settings = turn.settings
     if not settings.session_timeout_min_ms <= asked.session_timeout_ms <= settings.session_timeout_max_ms:
-        return GroupError.INVALID_SESSION_TIMEOUT
+        return CoordinatorError.INVALID_SESSION_TIMEOUT
     if not group.supports(asked.protocol_type, {name for name, _ in asked.protocols}):
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
-    return GroupError.NONE
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
+    return CoordinatorError.NONE
 
 
 def _has_room(turn: Turn, group: Group, member_id: str) -> bool:
@@ -85,10 +87,10 @@ def _new(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     if not asked.requires_member_id:
         _add(turn, group, asked, new_id, ticket)
     elif len(_counted(group)) + len(group.pending) >= turn.settings.members_max:
-        turn.reply(ticket, Joined(GroupError.GROUP_MAX_SIZE_REACHED, ""))
+        turn.reply(ticket, Joined(CoordinatorError.GROUP_MAX_SIZE_REACHED, ""))
     else:
         group.pending[new_id] = turn.now_ms + min(asked.session_timeout_ms, UNUSED_ID_MS)
-        turn.reply(ticket, Joined(GroupError.MEMBER_ID_REQUIRED, new_id))
+        turn.reply(ticket, Joined(CoordinatorError.MEMBER_ID_REQUIRED, new_id))
 
 
 def _add(turn: Turn, group: Group, asked: Join, member_id: str, ticket: Ticket) -> None:
@@ -129,7 +131,7 @@ def _again(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
 
 def _update(turn: Turn, member: Member, asked: Join, ticket: Ticket) -> None:
     """Take over the member's protocols and timeouts. An earlier Join of it that still waits is refused."""
-    turn.answer_join(member, Joined(GroupError.REBALANCE_IN_PROGRESS, member.member_id))
+    turn.answer_join(member, Joined(CoordinatorError.REBALANCE_IN_PROGRESS, member.member_id))
     member.change(asked.protocols, asked.session_timeout_ms, asked.rebalance_timeout_ms)
     member.joining = ticket
 
@@ -149,7 +151,7 @@ class _Replaced:
     before: tuple[tuple[tuple[str, bytes], ...], int, int]
     skips_assignment: bool
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Answer the member; undo the change if it could not be written."""
         group, member = self.group, self.member
         if group.members.get(self.new_id) is not member or member.joining is not self.ticket:
@@ -169,8 +171,8 @@ class _Replaced:
 def _replace(turn: Turn, group: Group, asked: Join, ids: tuple[str, str], ticket: Ticket) -> None:
     old_id, new_id = ids
     member = group.members[old_id]
-    turn.answer_join(member, Joined(GroupError.FENCED_INSTANCE_ID, old_id))
-    turn.answer_sync(member, Synced(GroupError.FENCED_INSTANCE_ID))
+    turn.answer_join(member, Joined(CoordinatorError.FENCED_INSTANCE_ID, old_id))
+    turn.answer_sync(member, Synced(CoordinatorError.FENCED_INSTANCE_ID))
     before = (member.protocols, member.session_timeout_ms, member.rebalance_timeout_ms)
     group.rename(old_id, new_id)
     _update(turn, member, asked, ticket)

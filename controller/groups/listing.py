@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from .group import Group, Member, Ticket
+from ..coordinators import CoordinatorError
+from ..coordinators.turn import Answered, Ticket
+from .group import Group, Member
 from .records import GroupRecord, OffsetRecord, Record
-from .replies import Answered, Described, DescribedMember, GroupError, State
+from .replies import Described, DescribedMember, State
 from .turn import Turn
 
 
@@ -38,7 +40,7 @@ class _Deleting:
     group: Group
     ticket: Ticket
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Remove the group; with an error it stays, empty as before."""
         if error:
             turn.enter(self.group, State.EMPTY)
@@ -50,9 +52,9 @@ class _Deleting:
 def delete(turn: Turn, groups: dict[str, Group], group: Group, ticket: Ticket) -> None:
     """Delete a group without members, with its committed offsets."""
     if group.state is not State.EMPTY:
-        turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
+        turn.reply(ticket, Answered(CoordinatorError.NON_EMPTY_GROUP))
         return
-    partitions = dict.fromkeys((*group.offsets, *+group.writing))
+    partitions = dict.fromkeys((*group.offsets, *+group.writing, *group.unstable))
     records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in partitions]
     records.append(GroupRecord(group.group_id, None))
     turn.enter(group, State.DEAD)

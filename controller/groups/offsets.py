@@ -7,47 +7,56 @@ their order, so the later of two remains.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import attrs
 
+from ..coordinators import CoordinatorError
+from ..coordinators.turn import Answered, Ticket
+from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 from . import growing
-from .group import CONSUMER, CommittedAt, Group, Ticket
+from .group import CONSUMER, CommittedAt, Group
 from .records import Committed, OffsetRecord
-from .replies import Answered, FetchedOffsets, GroupError, OffsetErrors, State
+from .replies import FetchedOffsets, OffsetErrors, State
 from .requests import Commit, DeleteOffsets, FetchOffsets
 from .turn import Turn, Unawaited, fence_generation
+
+_RESTORED: Final = -1  # in place of the number of an append
 
 
 @attrs.define(eq=False)
 class _Committing:
     """Waits until offsets are written. `errors`: those of the partitions that were refused. `grown`: by how many bytes
-    the group may grow, which count from now on, since many commits may wait at once."""
+    the group may grow, which count from now on, since many commits may wait at once. `producer_id`: whose transaction
+    they belong to, -1 without one."""
 
     group: Group
     offsets: dict[TopicPartition, Committed]
-    errors: dict[TopicPartition, GroupError]
+    errors: dict[TopicPartition, CoordinatorError]
     ticket: Ticket
     grown: int
+    producer_id: int = NO_PRODUCER
     number: int = 0
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Make the offsets valid, unless those of a later append are."""
         self.group.wrote(self.offsets)
         self.group.writing_bytes -= self.grown
-        if not error:
-            for tp, committed in self.offsets.items():
-                present = self.group.offsets.get(tp)
-                if present is None or present.number < self.number:
-                    self.group.commit(tp, CommittedAt(self.number, committed))
+        for tp, committed in self.offsets.items() if not error else ():
+            present = self.group.offsets.get(tp)
+            if self.producer_id != NO_PRODUCER:
+                self.group.commit_later(self.producer_id, tp, CommittedAt(self.number, committed))
+            elif present is None or present.number < self.number:
+                self.group.commit(tp, CommittedAt(self.number, committed))
         turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.offsets, error)))
 
 
 def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
     """Commit offsets. The answer follows when they are written."""
     error = commit_flaw(group, asked)
-    if not error and group.state is State.COMPLETING:
-        error = GroupError.REBALANCE_IN_PROGRESS
+    if not error and group.state is State.COMPLETING and asked.producer is None:
+        error = CoordinatorError.REBALANCE_IN_PROGRESS
     if error:
         turn.reply(ticket, OffsetErrors(dict.fromkeys(asked.offsets, error)))
         return
@@ -55,42 +64,56 @@ def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
         turn.heard_of(group.members[asked.member_id])
     room = turn.settings.metadata_bytes_max
     errors = {
-        tp: GroupError.OFFSET_METADATA_TOO_LARGE for tp, c in asked.offsets.items() if len(c.metadata.encode()) > room
+        tp: CoordinatorError.OFFSET_METADATA_TOO_LARGE
+        for tp, c in asked.offsets.items()
+        if len(c.metadata.encode()) > room
     }
-    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    errors |= dict.fromkeys(asked.unknown, CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION)
     kept = {tp: _stamped(c, turn.now_ms) for tp, c in asked.offsets.items() if tp not in errors}
     if not kept:
         turn.reply(ticket, OffsetErrors(errors))
         return
     group.writing.update(kept.keys())
-    waiting = _Committing(group, kept, errors, ticket, growing.growth(group, asked))
+    producer = asked.producer
+    producer_id = NO_PRODUCER if producer is None else producer.producer_id
+    waiting = _Committing(group, kept, errors, ticket, growing.growth(group, asked), producer_id)
     group.writing_bytes += waiting.grown
-    waiting.number = turn.append([OffsetRecord(group.group_id, tp, found) for tp, found in kept.items()], waiting)
+    records = [OffsetRecord(group.group_id, tp, found) for tp, found in kept.items()]
+    waiting.number = turn.append(records, waiting, producer)
 
 
 def _stamped(committed: Committed, now_ms: int) -> Committed:
     return committed if committed.commit_ms else attrs.evolve(committed, commit_ms=now_ms)
 
 
-def commit_flaw(group: Group, asked: Commit) -> GroupError:
+def commit_flaw(group: Group, asked: Commit) -> CoordinatorError:
     """Why the client may not commit. A client without a group protocol may while the group has no members."""
     if asked.generation < 0 and group.state is State.EMPTY:
-        return GroupError.NONE
+        return CoordinatorError.NONE
     if asked.generation >= 0 or asked.member_id or asked.instance_id is not None:
         return fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
-    return GroupError.NONE if group.state is State.EMPTY else GroupError.UNKNOWN_MEMBER_ID
+    # Old producers name no member when they commit offsets in a transaction.
+    is_allowed = group.state is State.EMPTY or asked.producer is not None
+    return CoordinatorError.NONE if is_allowed else CoordinatorError.UNKNOWN_MEMBER_ID
 
 
 def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
     """Restore an offset from its record. Any append replaces it."""
-    group.commit(tp, CommittedAt(0, committed))
+    group.commit(tp, CommittedAt(_RESTORED, committed))
+
+
+def restore_transactional(group: Group, tp: TopicPartition, committed: Committed, producer_id: int) -> None:
+    """Restore an offset in an open transaction. It was written after the one that is valid."""
+    group.commit_later(producer_id, tp, CommittedAt(_RESTORED + 1, committed))
 
 
 def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
     """The committed offsets of the requested partitions."""
     held = {} if group is None else group.offsets
-    wanted = tuple(held) if asked.wanted is None else asked.wanted
-    return FetchedOffsets({tp: held[tp].committed if tp in held else None for tp in wanted})
+    unstable = {} if group is None or not asked.requires_stable else group.unstable
+    wanted = tuple(held | unstable) if asked.wanted is None else asked.wanted
+    found = {tp: held[tp].committed if tp in held and tp not in unstable else None for tp in wanted}
+    return FetchedOffsets(found, frozenset(unstable).intersection(wanted))
 
 
 # --- deleting
@@ -112,11 +135,11 @@ class _Forgetting:
 
     group: Group
     partitions: Sequence[TopicPartition]
-    errors: dict[TopicPartition, GroupError]
+    errors: dict[TopicPartition, CoordinatorError]
     ticket: Ticket
     number: int = 0
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Remove the offsets, except for those that were committed later."""
         if not error:
             for tp in self.partitions:
@@ -130,15 +153,15 @@ def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> No
     """Delete offsets of topics that no member subscribes to. A group of another protocol type must have no members."""
     is_empty = group.state is State.EMPTY
     if not is_empty and group.protocol_type != CONSUMER:
-        turn.reply(ticket, Answered(GroupError.NON_EMPTY_GROUP))
+        turn.reply(ticket, Answered(CoordinatorError.NON_EMPTY_GROUP))
         return
     subscribed = [tp for tp in asked.partitions if not is_empty and (group.topics is None or tp.topic in group.topics)]
-    errors = dict.fromkeys(subscribed, GroupError.GROUP_SUBSCRIBED_TO_TOPIC)
-    errors |= dict.fromkeys(asked.unknown, GroupError.UNKNOWN_TOPIC_OR_PARTITION)
+    errors = dict.fromkeys(subscribed, CoordinatorError.GROUP_SUBSCRIBED_TO_TOPIC)
+    errors |= dict.fromkeys(asked.unknown, CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION)
     free = [tp for tp in asked.partitions if tp not in errors]
     held = [tp for tp in free if tp in group.offsets or group.writing[tp]]
     if not held:
-        turn.reply(ticket, OffsetErrors(errors | dict.fromkeys(free, GroupError.NONE)))
+        turn.reply(ticket, OffsetErrors(errors | dict.fromkeys(free, CoordinatorError.NONE)))
         return
     waiting = _Forgetting(group, free, errors, ticket)
     waiting.number = turn.append([OffsetRecord(group.group_id, tp, None) for tp in held], waiting)

@@ -11,8 +11,9 @@ Rules (Kafka's)
 
 from __future__ import annotations
 
+from ..coordinators import CoordinatorError
 from .group import CONSUMER, Group, Member
-from .replies import GroupError, Joined, State, Synced
+from .replies import Joined, State, Synced
 from .turn import Turn, Unawaited, joined
 
 
@@ -21,7 +22,7 @@ def begin(turn: Turn, group: Group) -> None:
     if group.state not in {State.EMPTY, State.STABLE, State.COMPLETING}:
         return
     if group.state is State.COMPLETING:
-        reset_assignments(turn, group, GroupError.REBALANCE_IN_PROGRESS)
+        reset_assignments(turn, group, CoordinatorError.REBALANCE_IN_PROGRESS)
     group.unsynced, group.sync_deadline_ms = set(), None
     timeout_ms = group.rebalance_timeout_ms
     if group.state is State.EMPTY:
@@ -95,7 +96,7 @@ def subscribed_topics(turn: Turn, group: Group) -> frozenset[str] | None:
     return frozenset().union(*known) if len(known) == len(found) else None
 
 
-def reset_assignments(turn: Turn, group: Group, error: GroupError) -> None:
+def reset_assignments(turn: Turn, group: Group, error: CoordinatorError) -> None:
     """Clear all assignments; a Sync that waits gets the error."""
     for member in group.members.values():
         member.assignment = b""
@@ -105,8 +106,8 @@ def reset_assignments(turn: Turn, group: Group, error: GroupError) -> None:
 
 def remove(turn: Turn, group: Group, member: Member) -> None:
     """Remove a member that left or whose session ended, and start a rebalance."""
-    turn.answer_join(member, Joined(GroupError.UNKNOWN_MEMBER_ID, ""))
-    turn.answer_sync(member, Synced(GroupError.UNKNOWN_MEMBER_ID))
+    turn.answer_join(member, Joined(CoordinatorError.UNKNOWN_MEMBER_ID, ""))
+    turn.answer_sync(member, Synced(CoordinatorError.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
     if group.state in {State.STABLE, State.COMPLETING}:
         begin(turn, group)
@@ -137,6 +138,6 @@ def _expire_syncs(turn: Turn, group: Group) -> None:
     for member_id in list(group.unsynced):
         member = group.members.get(member_id)
         if member is not None:
-            turn.answer_join(member, Joined(GroupError.UNKNOWN_MEMBER_ID, ""))
+            turn.answer_join(member, Joined(CoordinatorError.UNKNOWN_MEMBER_ID, ""))
         group.remove(member_id)
     begin(turn, group)

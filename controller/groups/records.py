@@ -1,16 +1,16 @@
 """The records of `__consumer_offsets` as values. The newest record of each key is valid.
 
-A `RecordCodec` turns them into bytes in Kafka's format.
+A `GroupCodec` turns them into bytes in Kafka's format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
 
-from ..model.logs import Batch, StoredBatch
+from ..coordinators.records import RecordCodec
+from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 
 
@@ -51,16 +51,18 @@ class StoredGroup:
 
 @attrs.frozen
 class OffsetRecord:
-    """The offset that a group has committed for a partition; None: it is deleted."""
+    """The offset that a group has committed for a partition; None: it is deleted. `producer_id`: whose open transaction
+    it is part of, -1 where it is valid."""
 
     group: str
     tp: TopicPartition
     committed: Committed | None
+    producer_id: int = NO_PRODUCER
 
     @property
-    def key(self) -> tuple[str, TopicPartition]:
+    def key(self) -> tuple[str, TopicPartition, int]:
         """The newest record with this key is valid."""
-        return self.group, self.tp
+        return self.group, self.tp, self.producer_id
 
     @property
     def is_deleted(self) -> bool:
@@ -100,34 +102,8 @@ class GroupRecord:
 Record: TypeAlias = OffsetRecord | GroupRecord
 
 
-class Newest:
-    """The last record of each key of a log, without deleted keys."""
-
-    def __init__(self) -> None:
-        self._records: dict[object, Record] = {}
-
-    def add(self, records: Iterable[Record]) -> None:
-        """Add records that follow those added before."""
-        for record in records:
-            if record.is_deleted:
-                self._records.pop(record.key, None)
-            else:
-                self._records[record.key] = record
-
-    @property
-    def records(self) -> list[Record]:
-        """One of each key."""
-        return list(self._records.values())
-
-
-class RecordCodec(Protocol):
+class GroupCodec(RecordCodec[Record], Protocol):
     """Encodes records as a batch, and decodes batches."""
-
-    def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
-        """One batch with all of them, in this order."""
-
-    def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
-        """The last record of each key in these batches, in their order. Unknown keys are left out."""
 
     def subscribed(self, metadata: bytes) -> frozenset[str] | None:
         """The topics in the metadata of a member of the protocol type `consumer`; None if it cannot be read."""

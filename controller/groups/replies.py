@@ -1,4 +1,4 @@
-"""The answers of a coordinator as values, with Kafka's error codes."""
+"""The answers of a coordinator as values."""
 
 from __future__ import annotations
 
@@ -8,39 +8,11 @@ from typing import TypeAlias
 
 import attrs
 
+from ..coordinators import CoordinatorError
+from ..coordinators.turn import Answered
 from ..model.values import TopicPartition
 from .records import Committed
 from .requests import Leaving
-
-
-class GroupError(enum.IntEnum):
-    """Kafka's error codes."""
-
-    UNKNOWN_SERVER_ERROR = -1
-    NONE = 0
-    UNKNOWN_TOPIC_OR_PARTITION = 3
-    REQUEST_TIMED_OUT = 7
-    OFFSET_METADATA_TOO_LARGE = 12
-    COORDINATOR_LOAD_IN_PROGRESS = 14
-    COORDINATOR_NOT_AVAILABLE = 15
-    NOT_COORDINATOR = 16
-    ILLEGAL_GENERATION = 22
-    INCONSISTENT_GROUP_PROTOCOL = 23
-    INVALID_GROUP_ID = 24
-    UNKNOWN_MEMBER_ID = 25
-    INVALID_SESSION_TIMEOUT = 26
-    REBALANCE_IN_PROGRESS = 27
-    INVALID_COMMIT_OFFSET_SIZE = 28
-    TOPIC_AUTHORIZATION_FAILED = 29
-    GROUP_AUTHORIZATION_FAILED = 30
-    INVALID_REQUEST = 42
-    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
-    NON_EMPTY_GROUP = 68
-    GROUP_ID_NOT_FOUND = 69
-    MEMBER_ID_REQUIRED = 79
-    GROUP_MAX_SIZE_REACHED = 81
-    FENCED_INSTANCE_ID = 82
-    GROUP_SUBSCRIBED_TO_TOPIC = 86
 
 
 class State(enum.Enum):
@@ -66,7 +38,7 @@ class JoinedMember:
 class Joined:
     """To Join. `members`: for the leader alone."""
 
-    error: GroupError
+    error: CoordinatorError
     member_id: str
     generation: int = -1
     protocol_type: str | None = None
@@ -80,38 +52,33 @@ class Joined:
 class Synced:
     """To Sync."""
 
-    error: GroupError
+    error: CoordinatorError
     protocol_type: str | None = None
     protocol: str | None = None
     assignment: bytes = b""
 
 
 @attrs.frozen
-class Answered:
-    """To Heartbeat and DeleteGroup, and to every other request if the whole of it is refused."""
-
-    error: GroupError
-
-
-@attrs.frozen
 class Left:
     """To Leave: the result for each member."""
 
-    members: tuple[tuple[Leaving, GroupError], ...]
+    members: tuple[tuple[Leaving, CoordinatorError], ...]
 
 
 @attrs.frozen
 class OffsetErrors:
     """To Commit and DeleteOffsets: the result for each partition."""
 
-    errors: Mapping[TopicPartition, GroupError]
+    errors: Mapping[TopicPartition, CoordinatorError]
 
 
 @attrs.frozen
 class FetchedOffsets:
-    """To FetchOffsets. None: nothing is committed."""
+    """To FetchOffsets. None: nothing is committed. `unstable`: the partitions without a stable offset, if that was
+    required."""
 
     offsets: Mapping[TopicPartition, Committed | None]
+    unstable: frozenset[TopicPartition] = frozenset()
 
 
 @attrs.frozen

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import attrs
 
+from ..coordinators.records import Producer
+from ..coordinators.settings import not_negative, positive
 from ..model.values import TopicPartition
 from .records import Committed
 
@@ -74,7 +76,8 @@ class Leave:
 @attrs.frozen
 class Commit:
     """Commit offsets. `generation` -1 and no member id: a client without a group protocol. `unknown`: the partitions
-    that do not exist, and are refused. `principal`: as in Join."""
+    that do not exist, and are refused. `principal`: as in Join. `producer`: the offsets are part of its transaction
+    (KIP-98, KIP-447), and valid when that is committed."""
 
     group: str
     offsets: Mapping[TopicPartition, Committed]
@@ -83,14 +86,17 @@ class Commit:
     instance_id: str | None = None
     unknown: frozenset[TopicPartition] = frozenset()
     principal: str = ""
+    producer: Producer | None = None
 
 
 @attrs.frozen
 class FetchOffsets:
-    """Read committed offsets. `wanted` None: all of them."""
+    """Read committed offsets. `wanted` None: all of them. `requires_stable`: but not where an open transaction is about
+    to replace them (KIP-447)."""
 
     group: str
     wanted: tuple[TopicPartition, ...] | None
+    requires_stable: bool = False
 
 
 @attrs.frozen
@@ -121,16 +127,6 @@ GroupRequest: TypeAlias = (
 )
 
 
-def _not_negative(_: object, attribute: attrs.Attribute[int], value: int) -> None:
-    if value < 0:
-        raise ValueError(f"{attribute.name} must be at least 0, not {value!r:.80}")
-
-
-def _positive(_: object, attribute: attrs.Attribute[int], value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{attribute.name} must be at least 1, not {value!r:.80}")
-
-
 @attrs.frozen(kw_only=True)
 class GroupSettings:
     """As Kafka's settings of brokers: `group.min.session.timeout.ms`, `group.max.session.timeout.ms`,
@@ -142,13 +138,13 @@ class GroupSettings:
     Bounds that Kafka does not have: `protocols_max` of a member, `member_bytes_max` of the protocols of a member and of
     its assignment, `held_bytes_max` of all groups of a process (`kedge.controller.groups.held`)."""
 
-    session_timeout_min_ms: int = attrs.field(default=6000, validator=_not_negative)
-    session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=_not_negative)
-    initial_rebalance_delay_ms: int = attrs.field(default=200, validator=_not_negative)
-    metadata_bytes_max: int = attrs.field(default=4096, validator=_not_negative)
-    members_max: int = attrs.field(default=1000, validator=_positive)
-    protocols_max: int = attrs.field(default=20, validator=_positive)
-    member_bytes_max: int = attrs.field(default=1024 * 1024, validator=_positive)
-    held_bytes_max: int = attrs.field(default=128 * 1024 * 1024, validator=_positive)
-    offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=_positive)
-    offsets_check_ms: int = attrs.field(default=600_000, validator=_positive)
+    session_timeout_min_ms: int = attrs.field(default=6000, validator=not_negative)
+    session_timeout_max_ms: int = attrs.field(default=1_800_000, validator=not_negative)
+    initial_rebalance_delay_ms: int = attrs.field(default=200, validator=not_negative)
+    metadata_bytes_max: int = attrs.field(default=4096, validator=not_negative)
+    members_max: int = attrs.field(default=1000, validator=positive)
+    protocols_max: int = attrs.field(default=20, validator=positive)
+    member_bytes_max: int = attrs.field(default=1024 * 1024, validator=positive)
+    held_bytes_max: int = attrs.field(default=128 * 1024 * 1024, validator=positive)
+    offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=positive)
+    offsets_check_ms: int = attrs.field(default=600_000, validator=positive)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import attrs
 
+from ..coordinators import CoordinatorError
+from ..coordinators.turn import Answered, Ticket
 from . import rebalancing
-from .group import Group, Ticket
-from .replies import Answered, GroupError, Left, State, Synced
+from .group import Group
+from .replies import Left, State, Synced
 from .requests import Heartbeat, Leave, Leaving, Sync
 from .turn import Turn, as_of_group, fence, fence_generation
 
@@ -23,7 +25,7 @@ class _Assigned:
     generation: int
     assignments: dict[str, bytes]
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Answer all members that wait for their assignment."""
         group = self.group
         if group.state is not State.COMPLETING or group.generation != self.generation:
@@ -34,7 +36,7 @@ class _Assigned:
             return
         for member in group.members.values():
             member.assignment = self.assignments.get(member.member_id, b"")
-            answer = Synced(GroupError.NONE, group.protocol_type, group.protocol, member.assignment)
+            answer = Synced(CoordinatorError.NONE, group.protocol_type, group.protocol, member.assignment)
             if turn.answer_sync(member, answer):
                 turn.heard_of(member)
         turn.enter(group, State.STABLE)
@@ -49,25 +51,25 @@ def sync(turn: Turn, group: Group, asked: Sync, ticket: Ticket) -> None:
     member = group.members[asked.member_id]
     _came(group, member.member_id)
     if group.state is State.STABLE:
-        turn.reply(ticket, Synced(GroupError.NONE, group.protocol_type, group.protocol, member.assignment))
+        turn.reply(ticket, Synced(CoordinatorError.NONE, group.protocol_type, group.protocol, member.assignment))
         turn.heard_of(member)
         return
-    turn.answer_sync(member, Synced(GroupError.REBALANCE_IN_PROGRESS))  # an older request of the same member
+    turn.answer_sync(member, Synced(CoordinatorError.REBALANCE_IN_PROGRESS))  # an older request of the same member
     member.syncing = ticket
     if group.leader == member.member_id:
         assignments = dict(asked.assignments)
         turn.append([group.record(assignments)], _Assigned(group, group.generation, assignments))
 
 
-def _flaw(group: Group, asked: Sync) -> GroupError:
+def _flaw(group: Group, asked: Sync) -> CoordinatorError:
     error = fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
     if error:
         return error
     if asked.protocol_type is not None and asked.protocol_type != group.protocol_type:
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
     if asked.protocol is not None and asked.protocol != group.protocol:
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
-    return GroupError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else GroupError.NONE
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
+    return CoordinatorError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else CoordinatorError.NONE
 
 
 def _came(group: Group, member_id: str) -> None:
@@ -81,7 +83,7 @@ def heartbeat(turn: Turn, group: Group, asked: Heartbeat, ticket: Ticket) -> Non
     error = fence_generation(group, asked.member_id, asked.instance_id, asked.generation)
     if not error:
         turn.heard_of(group.members[asked.member_id])
-        error = GroupError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else error
+        error = CoordinatorError.REBALANCE_IN_PROGRESS if group.state is State.PREPARING else error
     turn.reply(ticket, Answered(error))
 
 
@@ -90,20 +92,20 @@ def leave(turn: Turn, group: Group, asked: Leave, ticket: Ticket) -> None:
     turn.reply(ticket, Left(tuple((leaving, _leave(turn, group, leaving)) for leaving in asked.members)))
 
 
-def _leave(turn: Turn, group: Group, leaving: Leaving) -> GroupError:
+def _leave(turn: Turn, group: Group, leaving: Leaving) -> CoordinatorError:
     member_id = leaving.member_id
     if not member_id:
         found = None if leaving.instance_id is None else group.static.get(leaving.instance_id)
         if found is None:
-            return GroupError.UNKNOWN_MEMBER_ID
+            return CoordinatorError.UNKNOWN_MEMBER_ID
         member_id = found
     elif member_id in group.pending:
         group.remove(member_id)
         rebalancing.go_on(turn, group)
-        return GroupError.NONE
+        return CoordinatorError.NONE
     else:
         error = fence(group, member_id, leaving.instance_id)
         if error:
             return error
     rebalancing.remove(turn, group, group.members[member_id])
-    return GroupError.NONE
+    return CoordinatorError.NONE

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Protocol
 
 import attrs
 
-from .group import Group, Member, Ticket
-from .records import Record
-from .replies import GroupError, Joined, Reply, State, Synced
+from ..coordinators import CoordinatorError, turn
+from .group import Group, Member
+from .replies import Joined, State, Synced
 from .requests import GroupSettings
 
 
@@ -20,7 +20,7 @@ class Appending(Protocol):
     def group(self) -> Group:
         """The group of the records."""
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """The records are committed, or the append failed with `error`."""
 
 
@@ -30,30 +30,16 @@ class Unawaited:
 
     group: Group
 
-    def done(self, turn: Turn, error: GroupError) -> None:
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
         """Does nothing."""
 
 
 @attrs.define(eq=False)
-class Turn:
-    """`replies`: tickets and their answers, to send now. `appends`: records to append in this order, each with the
-    change that waits for it. `subscribed`: the topics in the metadata of a member."""
+class Turn(turn.Turn[Appending]):
+    """`subscribed`: the topics in the metadata of a member."""
 
-    now_ms: int
     settings: GroupSettings
     subscribed: Callable[[bytes], frozenset[str] | None]
-    next_number: Callable[[], int]
-    replies: list[tuple[Ticket, Reply]] = attrs.field(factory=list)
-    appends: list[tuple[int, Sequence[Record], Appending]] = attrs.field(factory=list)
-
-    def reply(self, ticket: Ticket, answer: Reply) -> None:
-        self.replies.append((ticket, answer))
-
-    def append(self, records: Sequence[Record], waiting: Appending) -> int:
-        """Append records; returns the number of the append."""
-        number = self.next_number()
-        self.appends.append((number, records, waiting))
-        return number
 
     # --- what several kinds of event do to a group
 
@@ -81,7 +67,7 @@ class Turn:
 def joined(group: Group, member: Member, *, shows_members: bool, skips_assignment: bool = False) -> Joined:
     """The answer to a Join of a member of the current generation."""
     return Joined(
-        GroupError.NONE,
+        CoordinatorError.NONE,
         member.member_id,
         group.generation,
         group.protocol_type,
@@ -92,27 +78,27 @@ def joined(group: Group, member: Member, *, shows_members: bool, skips_assignmen
     )
 
 
-def as_of_group(error: GroupError) -> GroupError:
+def as_of_group(error: CoordinatorError) -> CoordinatorError:
     """The error of an append, as members of a group may get it."""
-    if error is GroupError.REQUEST_TIMED_OUT:
-        return GroupError.REBALANCE_IN_PROGRESS
-    return GroupError.UNKNOWN_SERVER_ERROR if error is GroupError.INVALID_COMMIT_OFFSET_SIZE else error
+    if error is CoordinatorError.REQUEST_TIMED_OUT:
+        return CoordinatorError.REBALANCE_IN_PROGRESS
+    return CoordinatorError.UNKNOWN_SERVER_ERROR if error is CoordinatorError.INVALID_COMMIT_OFFSET_SIZE else error
 
 
-def fence(group: Group, member_id: str, instance_id: str | None) -> GroupError:
+def fence(group: Group, member_id: str, instance_id: str | None) -> CoordinatorError:
     """The error of a client that is not a member, or whose instance id another member has."""
     if instance_id is not None:
         current = group.static.get(instance_id)
         if current is None:
-            return GroupError.UNKNOWN_MEMBER_ID
+            return CoordinatorError.UNKNOWN_MEMBER_ID
         if current != member_id:
-            return GroupError.FENCED_INSTANCE_ID
-    return GroupError.NONE if member_id in group.members else GroupError.UNKNOWN_MEMBER_ID
+            return CoordinatorError.FENCED_INSTANCE_ID
+    return CoordinatorError.NONE if member_id in group.members else CoordinatorError.UNKNOWN_MEMBER_ID
 
 
-def fence_generation(group: Group, member_id: str, instance_id: str | None, generation: int) -> GroupError:
+def fence_generation(group: Group, member_id: str, instance_id: str | None, generation: int) -> CoordinatorError:
     """As `fence`; also for a client with another generation."""
     error = fence(group, member_id, instance_id)
     if error or generation == group.generation:
         return error
-    return GroupError.ILLEGAL_GENERATION
+    return CoordinatorError.ILLEGAL_GENERATION

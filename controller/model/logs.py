@@ -22,6 +22,7 @@ NO_EPOCH = -1
 class LogError(enum.IntEnum):
     """Kafka's error codes for clients of logs."""
 
+    UNKNOWN_SERVER_ERROR = -1
     NONE = 0
     OFFSET_OUT_OF_RANGE = 1
     CORRUPT_MESSAGE = 2
@@ -40,6 +41,11 @@ class LogError(enum.IntEnum):
     POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    INVALID_PRODUCER_ID_MAPPING = 49
+    CONCURRENT_TRANSACTIONS = 51
+    TRANSACTION_COORDINATOR_FENCED = 52
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
     KAFKA_STORAGE_ERROR = 56
     FETCH_SESSION_ID_NOT_FOUND = 70
     FENCED_LEADER_EPOCH = 74
@@ -47,6 +53,32 @@ class LogError(enum.IntEnum):
     OFFSET_NOT_AVAILABLE = 78
     INVALID_RECORD = 87
     UNKNOWN_TOPIC_ID = 100
+    TRANSACTION_ABORTABLE = 120
+
+
+@attrs.frozen
+class EndMarker:
+    """The end of a transaction in a partition (KIP-98). `coordinator_epoch`: the leader epoch of its coordinator."""
+
+    is_commit: bool
+    coordinator_epoch: int
+
+
+@attrs.frozen
+class Guard:
+    """How far a leader was when it was asked whether a transaction may begin in its log: it may not if another one of
+    that producer has ended since (KIP-890)."""
+
+    leader_epoch: int
+    ended_id: int
+
+
+@attrs.frozen
+class Guarded:
+    """`guard` None: the transaction goes on in this log already."""
+
+    error: LogError = LogError.NONE
+    guard: Guard | None = None
 
 
 @attrs.frozen
@@ -54,7 +86,9 @@ class Batch:
     """Records as a producer sent them. `payload`: all bytes; `records`: their number, at least 1, with those that
     compaction has removed since; `base_sequence`: the producer's sequence number of the first one in the partition, -1
     without a producer id. `times`, `lacks_key`: of a new batch that was checked, the timestamps of its records (of one
-    that is not read: the first and the highest) and whether one has no key; a log does not keep them."""
+    that is not read: the first and the highest) and whether one has no key; a log does not keep them.
+    `is_transactional`: it is part of a transaction of its producer. A batch with a `marker` ends that, and has no other
+    record."""
 
     payload: bytes
     records: int
@@ -64,6 +98,8 @@ class Batch:
     base_sequence: int = -1
     times: Sequence[int] = ()
     lacks_key: bool = False
+    is_transactional: bool = False
+    marker: EndMarker | None = None
 
 
 @attrs.frozen
@@ -106,6 +142,9 @@ class BatchCodec(Protocol):
     def stamped(self, batch: Batch, now_ms: int) -> Batch:
         """The batch with this time for all of its records."""
 
+    def end(self, producer_id: int, producer_epoch: int, marker: EndMarker, now_ms: int) -> Batch:
+        """A batch that ends a transaction."""
+
 
 @attrs.frozen
 class Appended:
@@ -123,21 +162,36 @@ class Appended:
 
 @attrs.frozen
 class FetchFrom:
-    """Where a consumer reads a partition. `bytes_max`: the limit for this partition."""
+    """Where a consumer reads a partition. `bytes_max`: the limit for this partition. `is_committed`: it is
+    read_committed, and gets nothing of a transaction that has not ended."""
 
     offset: int
     bytes_max: int
     leader_epoch: int = NO_EPOCH
+    is_committed: bool = False
+
+
+@attrs.frozen
+class Aborted:
+    """An aborted transaction among batches that were read: readers skip what this producer wrote, from `first_offset`
+    on up to the marker."""
+
+    producer_id: int
+    first_offset: int
 
 
 @attrs.frozen
 class Fetched:
-    """What a consumer reads from a partition: whole batches below the high watermark."""
+    """What a consumer reads from a partition: whole batches below the high watermark. `stable_offset`: the last stable
+    offset (KIP-98), below which every transaction has ended; a read_committed consumer gets batches below it alone, and
+    the `aborted` transactions among them."""
 
     error: LogError = LogError.NONE
     high_watermark: int = -1
     log_start_offset: int = -1
     batches: tuple[StoredBatch, ...] = ()
+    stable_offset: int = -1
+    aborted: tuple[Aborted, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -156,13 +210,35 @@ class EpochEnd:
 
 @attrs.frozen
 class LogBounds:
-    """Where a log begins and ends, for consumers (`high_watermark`) and as a whole (`end_offset`), and the leader epoch
-    under which the broker said so."""
+    """Where a log begins and ends, for consumers (`high_watermark`; `stable_offset` for those that read_committed) and
+    as a whole (`end_offset`), and the leader epoch under which the broker said so."""
 
     error: LogError = LogError.NONE
     start_offset: int = -1
     high_watermark: int = -1
     end_offset: int = -1
     leader_epoch: int = NO_EPOCH
+    stable_offset: int = -1
     batches: tuple[StoredBatch, ...] = ()
     """For a search by time: the batches that may hold the record, in the order of the log."""
+
+
+@attrs.frozen
+class ActiveProducer:
+    """What a leader knows of a producer (KIP-664). `last_sequence` -1: none in its present epoch; `transaction_offset`
+    -1: none is open, else where it begins."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp_ms: int
+    coordinator_epoch: int
+    transaction_offset: int = -1
+
+
+@attrs.frozen
+class ActiveProducers:
+    """The producers of a partition."""
+
+    error: LogError = LogError.NONE
+    producers: tuple[ActiveProducer, ...] = ()

@@ -45,6 +45,7 @@ from .retention import Retention
 from .shelves import RETENTION_BYTES, Shelves
 from .steps import TICK_S, Steps
 from .store import LiveServer
+from .transactions import LiveTransactions
 
 FIRST_ID: Final = 101
 _CLEAN_S: Final = 1.0
@@ -102,6 +103,7 @@ class LiveCluster:
         kept = (self._shelves, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.groups = LiveGroups(self.brokers, self.logs, self._steps.soon)
+        self.transactions = LiveTransactions(self.brokers, self.logs, self._steps.soon, self.groups)
         self._retention = Retention(self.brokers, self.network.settings, self._shelves)
         self._compaction = Compaction(self.logs)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
@@ -166,6 +168,7 @@ class LiveCluster:
             node.stop()
         for duties in self.duties.values():
             duties.leave(at_once=True)
+        self.transactions.close()
         self.groups.close()
         self.logs.close()
         self.server.close()
@@ -297,6 +300,7 @@ class LiveCluster:
             duties.report()
         self.logs.step()
         self.groups.step()
+        self.transactions.step()
         if now_s - self._cleaned_s > _CLEAN_S:
             self._cleaned_s = now_s
             self._shelves.clean()

@@ -3,8 +3,8 @@
 Rules
 * Which batches, when, and what remains of them: `kedge.controller.server.compacting`. Partitions are looked at once a
   second.
-* The leader compacts, up to its high watermark. All replicas share the batches, so what a follower has or copies later
-  is compacted as well. A replica that is elected uncleanly may therefore lack more than it would in Kafka.
+* The leader compacts, up to its last stable offset. All replicas share the batches, so what a follower has or copies
+  later is compacted as well. A replica that is elected uncleanly may therefore lack more than it would in Kafka.
 * The work is done in steps of a few ms, one partition after the other, and takes effect at its end. It is dropped when
   the leader, its epoch or the policy of the topic changes.
 * It begins when `LiveLogs.begin` has passed a codec.
@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from ..groups import OFFSETS_TOPIC
+from ..coordinators import INTERNAL_TOPICS
 from ..model.logs import BatchCodec
 from ..model.values import TOPICS
 from ..runtime.turns import Work
@@ -28,7 +28,8 @@ from ..simulated.replica import Replica, Role
 from .compacting import Progress, Rules, compacted
 from .logs import LiveLogs, wall_ms
 from .policies import COMPACT, led, policies
-from .record_store import RecordStore, Row
+from .record_store import RecordStore
+from .rows import Row
 
 _STEP_S: Final = 0.005
 _ACTIVE_SHARE: Final = 8
@@ -63,7 +64,7 @@ class Compaction:
             return
         busy = {job.replica for job in self._jobs}
         named = (name for kind, name in self.logs.settings if kind == TOPICS)
-        wanted = {OFFSETS_TOPIC, *(name for name in named if self._is_compacted(name))}
+        wanted = {*INTERNAL_TOPICS, *(name for name in named if self._is_compacted(name))}
         for replica in led(self.logs.brokers, wanted.__contains__):
             if replica not in busy:
                 with suppress(ValueError):  # a setting that cannot be read has no effect
@@ -82,7 +83,9 @@ class Compaction:
         progress.look(shelf, replica.log, rules, now_ms)
         if progress.is_worth_it(shelf, rules, now_ms):
             rows = [row for row in shelf.rows(replica.log) if row.first_id < progress.ready_id]
-            self._jobs.append(_Job(replica, replica.leader_epoch, rows, compacted(rows, codec, rules, now_ms)))
+            aborted = shelf.producers.aborted(replica.log, 0, progress.ready_offset)
+            work = compacted(rows, codec, rules, now_ms, aborted)
+            self._jobs.append(_Job(replica, replica.leader_epoch, rows, work))
 
     # --- the work
 

@@ -3,14 +3,9 @@
 * A broker answers for the partitions that it leads by the controller's requests; a client that asks another broker, or
   uses another leader epoch, gets an error and refreshes its metadata. A broker id of None means whichever leads. Only a
   debugging client gets the bounds of a follower's log.
-* acks=all is answered when the high watermark has passed the batch, under the leader epoch that took it; with an isr
-  smaller than `min.insync.replicas` it is refused before the append, and fails after it.
+* Which batches are appended, and which refused: `kedge.controller.server.appending`.
 * Fetches, and what they wait for: `kedge.controller.server.waiting`. A batch that waits for its replicas is looked at
   when another one is appended behind it, and in steps, some partitions in each.
-* A read-only partition (KIP-694) refuses records with POLICY_VIOLATION, because producers do not retry it and a retry
-  could not succeed. A batch that was taken before is still acknowledged to an idempotent producer that sends it again.
-* A topic that is compacted refuses a batch with a record without a key (INVALID_RECORD).
-* Timestamps of new records are checked or replaced as `kedge.controller.server.timestamps` says (INVALID_TIMESTAMP).
 * A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
   retry; the other partitions of the request are answered as usual. A batch that waits for replicas keeps waiting.
 * Any thread may call the methods; their work is done by the thread that steps. Clients take turns to append, to fetch
@@ -29,43 +24,36 @@ from typing import Any, Final
 
 import attrs
 
-from ..groups import OFFSETS_TOPIC
 from ..model.logs import (
     NO_EPOCH,
-    NO_TIME,
+    ActiveProducers,
     Appended,
     Batch,
     BatchCodec,
+    EndMarker,
     EpochEnd,
     Fetched,
     FetchFrom,
+    Guard,
+    Guarded,
     LogBounds,
     LogError,
     StoredBatch,
 )
-from ..model.reductions import ONLINE
-from ..model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
+from ..model.values import TopicPartition
 from ..runtime.turns import Turns, Work, at_once, into
 from ..simulated.broker import Broker
 from ..simulated.replica import Replica
 from . import reading
+from .appending import ACKS_ALL, Appending, Appends
 from .futures import complete, work_for
 from .leaders import Leaders
-from .policies import COMPACT, Configs, policies
-from .promises import Promise, Promises
+from .policies import Configs
 from .record_store import RecordStore
 from .shelves import Shelves
-from .timestamps import is_stamped, timed
 from .waiting import Fetch, Fetches, Place
 
-ACKS_ALL: Final = -1
 NO_OFFSET: Final = -1
-READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
-_MESSAGES: Final = {
-    LogError.POLICY_VIOLATION: READ_ONLY_MESSAGE,
-    LogError.INVALID_RECORD: "the topic is compacted, and takes no record without a key",
-}
-_BATCH_BYTES: Final = ("max.message.bytes", "message.max.bytes", 1_048_588)  # with Kafka's default
 _TURNS_S: Final = 0.005  # for work in slices, after the requests that are done at once
 
 
@@ -99,38 +87,91 @@ class LiveLogs:
     codec: BatchCodec | None = None
     now_ms: Callable[[], int] = wall_ms
     leaders: Leaders = attrs.field(init=False)
-    _promises: Promises = attrs.field(init=False)
+    appends: Appends = attrs.field(init=False)
     _turns: Turns = attrs.field(init=False)
     _fetches: Fetches = attrs.field(init=False)
     _producer_ids: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.leaders = Leaders(self.brokers, self.shelves)
-        self._promises = Promises(self.brokers, self._isr_min)
         self._turns = Turns(self.clock)
         self._fetches = Fetches(self._turns, self.clock, self._state, self._read)
+        named = (self.brokers, self.settings, self.shelves, self.copied, self._fetches.changed, self.now_ms)
+        self.appends = Appends(*named, self.codec)
 
     def begin(self, codec: BatchCodec) -> None:
         """Start to compact topics whose `cleanup.policy` contains `compact`, and to heed the configs of timestamps."""
-        self.codec = codec
+        self.codec = self.appends.codec = codec
 
     # --- requests of clients, from any thread
 
     def append(
-        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int, client: str = ""
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        batch: Batch,
+        *,
+        acks: int,
+        timeout_ms: int,
+        client: str = "",
+        guard: Guard | None = None,
     ) -> Future[Appended]:
         """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync.
-        `client`: whose turns it takes."""
+        `client`: whose turns it takes. `guard`: with it, a transaction may begin."""
         future: Future[Appended] = Future()
-        deadline_s = self.clock() + timeout_ms / 1000
+        one = Appending(tp, batch, acks, self.clock() + timeout_ms / 1000, guard, future)
 
         def append() -> None:
-            work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
+            work = partial(self.appends.append, one=one)
             answer = self.leaders.result(Appended, work, broker_id, tp)
             if answer is not None:
                 complete(future, answer)
 
         self._ask(client, future, append)
+        return future
+
+    def end_transaction(
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        producer_id: int,
+        producer_epoch: int,
+        marker: EndMarker,
+        *,
+        timeout_ms: int,
+    ) -> Future[Appended]:
+        """The transaction of the producer is over, if it has one in this partition. With an older epoch than
+        `producer_epoch` it writes no more. Raises RuntimeError before `begin`."""
+        if self.codec is None:
+            raise RuntimeError("a marker needs the codec of `begin`")
+        batch = self.codec.end(producer_id, producer_epoch, marker, self.appends.now_ms())
+        return self.append(broker_id, tp, batch, acks=ACKS_ALL, timeout_ms=timeout_ms)
+
+    def guard(
+        self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int
+    ) -> Future[Guarded]:
+        """What `append` needs for the first batch of a transaction in this partition. Between the two it is to be asked
+        whether that is part of the transaction."""
+        future: Future[Guarded] = Future()
+
+        def work(replica: Replica, shelf: RecordStore) -> Guarded:
+            found = shelf.producers.guard(producer_id, producer_epoch, replica.log, replica.leader_epoch)
+            return Guarded(LogError.NONE, found)
+
+        self._ask("", future, lambda: complete(future, self.leaders.result(Guarded, work, broker_id, tp)))
+        return future
+
+    def active_producers(self, broker_id: int | None, tp: TopicPartition) -> Future[ActiveProducers]:
+        """The producers that the broker's own log knows."""
+        future: Future[ActiveProducers] = Future()
+
+        def work(replica: Replica, shelf: RecordStore) -> ActiveProducers:
+            return ActiveProducers(LogError.NONE, shelf.producers.active(replica.log))
+
+        def found() -> ActiveProducers:
+            return self.leaders.result(ActiveProducers, work, broker_id, tp, is_debugging=True)
+
+        self._ask("", future, lambda: complete(future, found()))
         return future
 
     def fetch(
@@ -195,19 +236,20 @@ class LiveLogs:
     def batch_bytes_max(self, topic: str) -> int:
         """The largest batch that the topic takes. A setting that is no number is left to the append, which refuses."""
         with suppress(ValueError):
-            return self._setting(topic, *_BATCH_BYTES)
+            return self.appends.batch_bytes_max(topic)
         return sys.maxsize
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer of this cluster has: from `first_producer_id` up."""
         future: Future[int] = Future()
 
-        def next_id() -> None:
-            complete(future, self.first_producer_id + self._producer_ids)
-            self._producer_ids += 1
-
-        self.soon(work_for(future, next_id))
+        self.soon(work_for(future, lambda: complete(future, self.next_producer_id())))
         return future
+
+    def next_producer_id(self) -> int:
+        """The same, for the thread that steps."""
+        self._producer_ids += 1
+        return self.first_producer_id + self._producer_ids - 1
 
     def _ask(self, client: str, future: Future[Any], work: Callable[[], object]) -> None:
         self.soon(lambda: self._turns.add(client, at_once(work_for(future, work))))
@@ -216,7 +258,7 @@ class LiveLogs:
 
     def step(self) -> None:
         """Answer the requests whose condition is true by now, or whose time is over."""
-        self._promises.step(self.clock())
+        self.appends.promises.step(self.clock())
         self._fetches.step()
         self.answer()
 
@@ -230,11 +272,11 @@ class LiveLogs:
     @property
     def is_waited_for(self) -> bool:
         """Whether a request waits for brokers to copy, or for its turn."""
-        return bool(self._promises or self._turns)
+        return bool(self.appends.promises or self._turns)
 
     def close(self) -> None:
         """All waiting requests get an error upon which clients retry."""
-        self._promises.close()
+        self.appends.promises.close()
         self._fetches.close()
 
     def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
@@ -250,81 +292,7 @@ class LiveLogs:
         shelf = self.shelves.of(replica)
         return shelf.read(replica.log, shelf.start_offset, sys.maxsize)
 
-    # --- writing
-
-    def _append(  # noqa: PLR0917 - the parts of the request
-        self,
-        replica: Replica,
-        shelf: RecordStore,
-        tp: TopicPartition,
-        batch: Batch,
-        acks: int,
-        deadline_s: float,
-        future: Future[Appended],
-    ) -> Appended | None:
-        """The answer; None where the batch waits for its replicas."""
-        refused = self._refusal(replica, tp, batch, acks)
-        if refused is not None:
-            return Appended(refused, message=_MESSAGES.get(refused))
-        found = shelf.sent_before(batch, replica.log)
-        if isinstance(found, LogError):
-            return Appended(found)
-        if found is None:
-            held = self._timed(tp.topic, batch)
-            if isinstance(held, Appended):
-                return held
-            base = replica.log.end_offset
-            replica.log.append(shelf.put(held, base, replica.leader_epoch))
-            replica.advance()
-            self.copied(replica)
-            self.shelves.trim(replica)
-            self._fetches.changed(tp)
-        else:
-            base, held = found.base_offset, found.batch
-        stamp_ms = held.max_timestamp_ms if is_stamped(partial(self._text, tp.topic)) else NO_TIME
-        answer = Appended(LogError.NONE, base, shelf.start_offset, log_append_time_ms=stamp_ms)
-        if acks != ACKS_ALL:
-            return answer
-        promise = Promise(replica, replica.leader_epoch, base + batch.records, answer, tp, future)
-        self._promises.add(promise, deadline_s)
-        return None
-
-    def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
-        if replica.status != ONLINE and not self._has(replica, batch):  # read-only (KIP-694)
-            return LogError.POLICY_VIOLATION
-        if len(batch.payload) > self._setting(tp.topic, *_BATCH_BYTES):
-            return LogError.MESSAGE_TOO_LARGE
-        if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
-            return LogError.NOT_ENOUGH_REPLICAS
-        if self._lacks_key(tp.topic, batch):
-            return LogError.INVALID_RECORD
-        return LogError.KAFKA_STORAGE_ERROR if self.shelves.is_full(replica) else None
-
-    def _lacks_key(self, topic: str, batch: Batch) -> bool:
-        """Whether a record that the topic needs a key for has none. A batch that cannot be read is never compacted."""
-        if self.codec is None or topic == OFFSETS_TOPIC or COMPACT not in policies(topic, self.settings):
-            return False
-        return batch.lacks_key
-
-    def _timed(self, topic: str, batch: Batch) -> Batch | Appended:
-        if self.codec is None:
-            return batch
-        return timed(batch, self.codec, partial(self._text, topic), self.now_ms())
-
-    def _has(self, replica: Replica, batch: Batch) -> bool:
-        return isinstance(self.shelves.of(replica).sent_before(batch, replica.log), StoredBatch)
-
-    def _isr_min(self, tp: TopicPartition) -> int:
-        return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)
-
-    def _setting(self, topic: str, name: str, broker_name: str, default: int) -> int:
-        value = self._text(topic, name, broker_name)
-        return default if value is None else int(value)
-
-    def _text(self, topic: str, name: str, broker_name: str) -> str | None:
-        """The config of the topic, or of all brokers; None if neither is set."""
-        own = self.settings.get((TOPICS, topic), {}).get(name)
-        return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
+    # --- deleting and reading
 
     def _delete(self, replica: Replica, shelf: RecordStore, before: int) -> LogBounds:
         end = replica.log.high_watermark
@@ -334,12 +302,10 @@ class LiveLogs:
         self.shelves.delete_before(replica, before)
         return LogBounds(LogError.NONE, shelf.start_offset)
 
-    # --- reading
-
     def _read(self, place: Place, since: FetchFrom, left: int, bytes_max: int) -> Fetched:
         room = min(left, since.bytes_max)
         return self.leaders.result(
-            Fetched, partial(reading.fetched, offset=since.offset, room=room, is_first=left == bytes_max), *place
+            Fetched, partial(reading.fetched, since=since, room=room, is_first=left == bytes_max), *place
         )
 
     def _state(self, place: Place) -> object:
@@ -348,7 +314,8 @@ class LiveLogs:
         if isinstance(replica, LogError):
             return replica
         with self.brokers[replica.broker].isolated(replica):
-            return replica, replica.log.high_watermark, self.shelves.of(replica).start_offset
+            shelf, log = self.shelves.of(replica), replica.log
+            return replica, log.high_watermark, shelf.producers.stable_offset(log), shelf.start_offset
         return LogError.KAFKA_STORAGE_ERROR
 
     def _searched(self, place: Place, since_ms: int, *, is_debugging: bool) -> Work[LogBounds]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from ..groups import OFFSETS_TOPIC
+from ..coordinators import INTERNAL_TOPICS
 from ..model.values import TOPICS
 from ..simulated.broker import Broker
 from ..simulated.replica import Replica, Role
@@ -22,7 +22,7 @@ Configs = Mapping[tuple[str, str], Mapping[str, str]]
 
 def policies(topic: str, settings: Configs) -> frozenset[str]:
     """COMPACT, DELETE, or both."""
-    if topic == OFFSETS_TOPIC:
+    if topic in INTERNAL_TOPICS:
         return frozenset({COMPACT})
     said = settings.get((TOPICS, topic), {}).get("cleanup.policy", DELETE)
     return frozenset(policy.strip() for policy in said.split(","))

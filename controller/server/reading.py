@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from ..model.logs import EpochEnd, Fetched, LogBounds, LogError
+from ..model.logs import EpochEnd, Fetched, FetchFrom, LogBounds, LogError
 from ..runtime.turns import Work
 from ..simulated.replica import Replica
 from .record_store import RecordStore
@@ -16,23 +16,26 @@ BATCHES_MAX: Final = 500
 """Batches of a partition in an answer; the rest comes with the next one."""
 
 
-def fetched(replica: Replica, shelf: RecordStore, *, offset: int, room: int, is_first: bool) -> Fetched:
-    """The batches from `offset` on that fit into `room` bytes. `is_first`: the first is read even if it is too
-    large."""
-    log = replica.log
+def fetched(replica: Replica, shelf: RecordStore, *, since: FetchFrom, room: int, is_first: bool) -> Fetched:
+    """The batches that fit into `room` bytes. `is_first`: the first is read even if it is too large."""
+    log, offset = replica.log, since.offset
     if not shelf.start_offset <= offset <= log.end_offset:
         return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
-    batches = tuple(islice(shelf.read(log, offset, room), BATCHES_MAX))
+    stable_offset = shelf.producers.stable_offset(log)
+    end = stable_offset if since.is_committed else None
+    batches = tuple(islice(shelf.read(log, offset, room, end), BATCHES_MAX))
     if not is_first and sum(len(stored.batch.payload) for stored in batches) > room:
         batches = ()
-    return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
+    aborted = shelf.producers.aborted(log, offset, batches[-1].end_offset) if since.is_committed and batches else ()
+    return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches, stable_offset, aborted)
 
 
 def bounds(replica: Replica, shelf: RecordStore, *, is_debugging: bool) -> LogBounds:
     log = replica.log
     if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that has no high watermark yet
         return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
-    return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch)
+    ends = (log.high_watermark, log.end_offset)
+    return LogBounds(LogError.NONE, shelf.start_offset, *ends, replica.leader_epoch, shelf.producers.stable_offset(log))
 
 
 def searched(replica: Replica, shelf: RecordStore, *, since_ms: int, is_debugging: bool) -> Work[LogBounds]:

@@ -7,56 +7,25 @@
   acknowledged and is not read: consumers find a gap, as in a compacted log.
 * Compaction replaces rows by smaller ones, or removes them. Logs keep the ids of all records, so offsets stay as they
   are, and reading passes over those that are gone.
-* A repeated batch of a producer is found by its sequence among the batches in the leader's log, so a new leader needs
-  no further information. The last `REMEMBERED` batches of each producer are kept; as in Kafka, five are compared.
+* What the batches say of their producers: `kedge.controller.server.producers`.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 import attrs
 
-from ..model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
+from ..model.logs import Batch, StoredBatch
 from ..runtime.turns import Work
 from ..simulated.log import Log, Run
+from .producers import Producers
+from .rows import Row
 
-REMEMBERED: Final = 10
-PRODUCERS_MAX: Final = 1000  # of a partition; beyond it the producer that was silent for longest is forgotten
-_LOOKED_AT: Final = 5
 _SLICE: Final = 200  # rows that a search reads between two yields
-_SEQUENCES: Final = 2**31
-
-
-@attrs.frozen(weakref_slot=False)
-class Row:
-    """A batch and the id of its first record. `written_bytes`: of all batches up to this one that were ever stored.
-    `horizon_ms`: when its tombstones may go, None if that was not decided yet."""
-
-    first_id: int
-    stored: StoredBatch
-    written_bytes: int = 0
-    horizon_ms: int | None = None
-
-    @property
-    def next_id(self) -> int:
-        return self.first_id + self.stored.batch.records
-
-    @property
-    def size_bytes(self) -> int:
-        return len(self.stored.batch.payload)
-
-    def is_in(self, log: Log) -> bool:
-        last = self.stored.batch.records - 1
-        return log.id_at(self.stored.base_offset + last) == self.first_id + last
-
-    def without_payload(self) -> Row:
-        """The part of the row that is remembered after a deletion."""
-        return Row(self.first_id, attrs.evolve(self.stored, batch=attrs.evolve(self.stored.batch, payload=b"")))
 
 
 @attrs.define(eq=False)
@@ -67,67 +36,43 @@ class RecordStore:
     start_offset: int = 0
     size_bytes: int = 0
     written_bytes: int = 0
+    producers: Producers = attrs.field(factory=Producers)
     _rows: list[Row] = attrs.field(factory=list)
     _next_id: int = 0
-    _producers: dict[int, deque[Row]] = attrs.field(factory=dict)
 
     # --- writing
 
-    def put(self, batch: Batch, base_offset: int, leader_epoch: int) -> list[Run]:
-        """Store the batch; returns its records for the log that takes them at `base_offset`."""
+    def put(self, batch: Batch, log: Log, leader_epoch: int) -> list[Run]:
+        """Store the batch; returns its records, which the log takes at its end."""
         batch = attrs.evolve(batch, times=()) if batch.times else batch
         self.written_bytes += len(batch.payload)
-        row = Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch), self.written_bytes)
+        row = Row(self._next_id, StoredBatch(log.end_offset, leader_epoch, batch), self.written_bytes)
         self._rows.append(row)
         self._next_id = row.next_id
         self.size_bytes += row.size_bytes
-        if batch.producer_id != NO_PRODUCER:
-            rows = self._producers.pop(batch.producer_id, None) or deque(maxlen=REMEMBERED)
-            rows.append(row.without_payload())
-            self._producers[batch.producer_id] = rows
-            if len(self._producers) > PRODUCERS_MAX:
-                del self._producers[next(iter(self._producers))]
+        self.producers.put(row, log)
         return _runs(row)
-
-    def sent_before(self, batch: Batch, log: Log) -> StoredBatch | LogError | None:
-        """The same batch, if `log` has it already; an error where a batch of the same producer is missing before it, or
-        a newer process of that producer has written; None: the batch is new and in sequence."""
-        if batch.producer_id == NO_PRODUCER:
-            return None
-        held = [row.stored for row in self._producers.get(batch.producer_id, ()) if row.is_in(log)]
-        if not held:
-            return None
-        last = held[-1].batch
-        if batch.producer_epoch < last.producer_epoch:
-            return LogError.INVALID_PRODUCER_EPOCH
-        if batch.producer_epoch > last.producer_epoch:
-            return None if batch.base_sequence == 0 else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
-        for stored in held[-_LOOKED_AT:]:
-            if _sent_as(stored.batch) == _sent_as(batch):
-                return stored
-        due = (last.base_sequence + last.records) % _SEQUENCES
-        return None if batch.base_sequence == due else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
 
     # --- reading
 
-    def read(self, log: Log, offset: int, bytes_max: int) -> Iterator[StoredBatch]:
-        """The whole batches of `log` below its high watermark, from the one with `offset` on: the first one, and as
-        many more as fit into `bytes_max`."""
+    def read(self, log: Log, offset: int, bytes_max: int, end: int | None = None) -> Iterator[StoredBatch]:
+        """The whole batches of `log` below `end` (None: its high watermark), from the one with `offset` on: the first
+        one, and as many more as fit into `bytes_max`."""
         left, is_first = bytes_max, True
         first_id = log.id_at(max(offset, log.start_offset))
-        for row in () if first_id is None else self.rows(log, first_id):
+        for row in () if first_id is None else self.rows(log, first_id, end):
             left -= row.size_bytes
             if left < 0 and not is_first:
                 return
             yield row.stored
             is_first = False
 
-    def rows(self, log: Log, since_id: int = 0) -> Iterator[Row]:
-        """The rows of `log` below its high watermark, from the one with this id or a later one on."""
+    def rows(self, log: Log, since_id: int = 0, end: int | None = None) -> Iterator[Row]:
+        """The rows of `log` below `end` (None: its high watermark), from the one with this id or a later one on."""
         for place in range(bisect_right(self._rows, since_id, key=lambda row: row.next_id), len(self._rows)):
             row = self._rows[place]
             if row.is_in(log):
-                if row.stored.end_offset > log.high_watermark:
+                if row.stored.end_offset > (log.high_watermark if end is None else end):
                     return
                 yield row
 
@@ -159,10 +104,11 @@ class RecordStore:
         return cut if best is None else (*cut, best)
 
     def _committed(self, log: Log) -> Iterator[StoredBatch | None]:
-        """The batches below the high watermark; None between two slices, between which rows may come and go."""
+        """The batches of clients below the high watermark; None between two slices, between which rows may come and
+        go."""
         since_id = 0
         while rows := list(islice(self.rows(log, since_id), _SLICE)):
-            yield from (row.stored for row in rows)
+            yield from (row.stored for row in rows if row.stored.batch.marker is None)
             since_id = rows[-1].next_id
             yield None
 
@@ -173,12 +119,15 @@ class RecordStore:
         smaller = {row.first_id: row for row in remaining}
         gone = {row.first_id for row in rows} - smaller.keys()
         self._rows = [smaller.get(row.first_id, row) for row in self._rows if row.first_id not in gone]
+        self.producers.removed(gone)
         self.size_bytes = sum(row.size_bytes for row in self._rows)
 
     # --- deleting
 
-    def delete_before(self, offset: int) -> None:
-        """What is below `offset` is gone, except for a batch that reaches beyond it. The logs have to follow."""
+    def delete_before(self, offset: int, log: Log) -> None:
+        """What is below `offset` is gone, except for a batch that reaches beyond it. `log` is the leader's; all logs
+        have to follow."""
+        self.producers.deleted(offset, log)
         gone = next((n for n, row in enumerate(self._rows) if row.stored.end_offset > offset), len(self._rows))
         self.size_bytes -= sum(row.size_bytes for row in self._rows[:gone])
         del self._rows[:gone]
@@ -222,12 +171,8 @@ class RecordStore:
             gone += 1
         del self._rows[:gone]
         self.size_bytes = left
+        self.producers.deleted(self.start_offset, log)
         return gone > 0
-
-
-def _sent_as(batch: Batch) -> tuple[int, int, int]:
-    """What a producer repeats when it sends a batch again. With a new producer epoch sequences begin at 0."""
-    return batch.producer_epoch, batch.base_sequence, batch.records
 
 
 def shrunk(log: Log, rows: Sequence[Row], end: int) -> list[Run]:

@@ -2,7 +2,7 @@
 
 * The newest `retention_bytes` of each partition are kept. Records above the high watermark cannot be deleted, nor those
   of a topic that is only compacted: at twice that size the disk counts as full.
-* `__consumer_offsets` is never full.
+* `__consumer_offsets` and `__transaction_state` are never full.
 * Compaction replaces batches for all replicas at once, since they share them (`kedge.controller.server.compaction`).
 """
 
@@ -13,12 +13,13 @@ from typing import Final
 
 import attrs
 
-from ..groups import OFFSETS_TOPIC
+from ..coordinators import INTERNAL_TOPICS
 from ..simulated.broker import Broker, ReplicaId
 from ..simulated.log import truncation_offset
 from ..simulated.replica import Replica
 from .policies import DELETE, Configs, policies
-from .record_store import RecordStore, Row, shrunk
+from .record_store import RecordStore, shrunk
+from .rows import Row
 
 RETENTION_BYTES: Final = 64 * 1024 * 1024
 
@@ -43,7 +44,7 @@ class Shelves:
 
     def is_full(self, replica: Replica) -> bool:
         """Whether the partition has no room for another batch."""
-        return replica.topic != OFFSETS_TOPIC and self.of(replica).size_bytes > 2 * self.retention_bytes
+        return replica.topic not in INTERNAL_TOPICS and self.of(replica).size_bytes > 2 * self.retention_bytes
 
     # --- deleting
 
@@ -65,7 +66,7 @@ class Shelves:
         """Delete what is below `offset`, which is not above the high watermark, in all logs of the partition."""
         shelf = self.of(replica)
         if offset > shelf.start_offset:
-            shelf.delete_before(offset)
+            shelf.delete_before(offset, replica.log)
             self._follow(replica)
 
     def delete_older(self, replica: Replica, timestamp_ms: int) -> None:

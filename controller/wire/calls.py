@@ -94,7 +94,8 @@ CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 class Access:
     """The right that a client needs: `operation` on the cluster, or (`by_row`) on the resource of each row. `asked`:
     the list of the request with the names, by version under one of two names; `answered`: the list of the answer with
-    them. `by_handler`: the handler checks the right, for each group or user that the request names. `by_broker`: on the
+    them. `by_handler`:
+    what the handler checks the right on. `by_broker`: on the
     broker id that the request names, not on the cluster. `or_on_cluster`: an operation on the cluster that allows every
     row; `or_on_some_topic`: one on some topic that allows it. An empty operation: no right is needed, or the handler
     checks it."""
@@ -103,7 +104,7 @@ class Access:
     asked: tuple[str, ...] = ()
     answered: str = ""
     by_row: bool = False
-    by_handler: bool = False
+    by_handler: str = ""
     by_broker: bool = False
     or_on_cluster: str = ""
     or_on_some_topic: str = ""
@@ -118,9 +119,9 @@ def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
     return Access(operation, tuple(asked.split()), answered)
 
 
-def on_groups(operation: str) -> Access:
-    """A right on each group that the request names."""
-    return Access(operation, by_handler=True)
+def on_named(operation: str, what: str = "each group") -> Access:
+    """A right on something that the request names, and that is no topic."""
+    return Access(operation, by_handler=what)
 
 
 OPEN: Final = Access("")

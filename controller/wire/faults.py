@@ -23,7 +23,7 @@ from typing import Any, Final
 import attrs
 from kafka.errors import kafka_errors
 
-from ..groups.replies import GroupError
+from ..coordinators import CoordinatorError
 from ..model.errors import ErrorCode
 from ..model.logs import LogError
 from .calls import Api, Call, Handler
@@ -36,7 +36,7 @@ MESSAGE: Final = "This error was ordered by a test."
 _APART: Final = frozenset({1, 3})
 _ERRORS: Final[Mapping[str, int]] = {
     **{error.message: code for code, error in kafka_errors.items() if code},
-    **{error.name: int(error) for errors in (LogError, GroupError, ErrorCode) for error in errors if error},
+    **{error.name: int(error) for errors in (LogError, CoordinatorError, ErrorCode) for error in errors if error},
 }
 """Kafka's names, also those that kafka-python has differently: NOT_LEADER_OR_FOLLOWER is NOT_LEADER_FOR_PARTITION."""
 

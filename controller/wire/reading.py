@@ -12,7 +12,7 @@ from uuid import UUID
 
 import attrs
 
-from ..groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ..coordinators.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ..model.reductions import OFFLINE
 from ..model.values import NO_LEADER, Endpoint, Partition, Replicas
 from ..model.view import ClusterView

@@ -1,5 +1,5 @@
-"""All APIs of a cluster whose brokers keep records: those of `kedge.controller.wire.data` and
-`kedge.controller.wire.groups`."""
+"""All APIs of a cluster whose brokers keep records: those of `kedge.controller.wire.data`,
+`kedge.controller.wire.groups` and `kedge.controller.wire.transactions`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from ..groups.requests import GroupSettings
 from .apis import APIS
 from .calls import Api
+from .coordinators import PARTITIONS
 from .data import Logs, with_logs
 from .data.creating import with_creation
-from .groups import OFFSETS_PARTITIONS, Groups, with_groups
+from .groups import Groups, with_groups
+from .transactions import Transactions, with_transactions
 
 
 def with_records(
@@ -18,12 +20,16 @@ def with_records(
     groups: Groups,
     base: Mapping[int, Api] = APIS,
     *,
+    transactions: Transactions | None = None,
     creates_topics: bool = True,
     settings: GroupSettings | None = None,
-    offsets_partitions: int = OFFSETS_PARTITIONS,
+    offsets_partitions: int = PARTITIONS,
 ) -> dict[int, Api]:
-    """The APIs of `base`, and all those of records and groups, by API key. `creates_topics`: those that clients name in
-    Metadata. The others are options of `with_groups`."""
+    """The APIs of `base`, and all those of records, groups and transactions, by API key. `creates_topics`: those that
+    clients name in Metadata. `offsets_partitions`: of each internal topic. The others are options of `with_groups`."""
     apis = with_logs(logs, base)
     apis = with_creation(apis) if creates_topics else apis
-    return with_groups(groups, apis, settings=settings, offsets_partitions=offsets_partitions)
+    apis = with_groups(groups, apis, settings=settings, offsets_partitions=offsets_partitions)
+    if transactions is None:
+        return apis
+    return with_transactions(transactions, groups, logs, apis, partitions=offsets_partitions)

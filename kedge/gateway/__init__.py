@@ -15,6 +15,8 @@ from __future__ import annotations
 from ..controller.groups import Coordinator
 from ..controller.groups.requests import GroupSettings
 from ..controller.server import LiveCluster, LiveServer
+from ..controller.transactions import Coordinator as TransactionCoordinator
+from ..controller.transactions.requests import TransactionSettings
 from ..controller.wire import Acls, Authorizer, Gateway, Limits, Peers, Tls, Users, allow_all, messages
 from ..controller.wire.cluster_id import gateways_secret
 from ..controller.wire.data import Logs, with_logs
@@ -22,6 +24,7 @@ from ..controller.wire.groups import GroupRecords, Groups, with_groups
 from ..controller.wire.records import with_records
 from ..controller.wire.remote import Credentials, RemoteHost, with_remote_brokers
 from ..controller.wire.security.users import salted
+from ..controller.wire.transactions import TransactionRecords, Transactions, with_transactions
 
 __all__ = [
     "Acls",
@@ -39,6 +42,10 @@ __all__ = [
     "Peers",
     "RemoteHost",
     "Tls",
+    "TransactionCoordinator",
+    "TransactionRecords",
+    "TransactionSettings",
+    "Transactions",
     "Users",
     "allow_all",
     "gateways_secret",
@@ -48,4 +55,5 @@ __all__ = [
     "with_logs",
     "with_records",
     "with_remote_brokers",
+    "with_transactions",
 ]

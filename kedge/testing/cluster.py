@@ -43,7 +43,8 @@ class Cluster(ForTests):
         super().__init__(brokers, racks, users=users, acls=acls, tls=tls)
         self._live = LiveCluster(LiveServer(), self.racks, copy_rate_bytes_s=copy_rate_bytes_s, seed=seed)
         kept = (self._live.logs, self._live.groups)
-        apis = with_records(*kept, creates_topics=creates_topics, settings=group_settings)
+        named: Any = {"creates_topics": creates_topics, "settings": group_settings}
+        apis = with_records(*kept, transactions=self._live.transactions, **named)
         self._control = Control(self._live, apis)
 
     def _begin(self, stack: ExitStack, folder: Path) -> str:  # noqa: ARG002 - another process needs files

@@ -87,6 +87,7 @@ _TOOLS: Final = {
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
 }
 
@@ -105,15 +106,18 @@ class JavaTools(Driven):
         name = _TOOLS[tool]
         if tool == "broker-api-versions" and self.version == "3.9.1":
             name = "kafka.admin.BrokerApiVersionsCommand"
-        return Said(**super().__call__(name, *arguments, "--bootstrap-server", at or self._bootstrap))
+        where = ("--bootstrap-server", at or self._bootstrap)
+        if tool == "transactions":  # it takes the address before the verb only
+            return Said(**super().__call__(name, *where, *arguments))
+        return Said(**super().__call__(name, *arguments, *where))
 
 
-def in_java(name: str) -> Driven:
-    """The program of this name of the folder `java`, beside Kafka's jars."""
-    return Driven(_java(name))
+def in_java(name: str, version: str = kafka_jars.VERSION, *arguments: str) -> Driven:
+    """The program of this name of the folder `java`, beside Kafka's jars of this version."""
+    return Driven([*_java(name, version), *arguments])
 
 
-def _java(name: str, version: str = kafka_jars.VERSION) -> list[str]:
+def _java(name: str, version: str) -> list[str]:
     program = str(machine.HERE / "java" / f"{name}.java")
     return [kafka_jars.java(), *_JVM, "-cp", kafka_jars.kafka_classpath(version), program]
 
@@ -125,6 +129,6 @@ def kafkajs(bootstrap: str, **more: Any) -> Driven:
 
 
 def in_go(name: str, bootstrap: str, *login: str) -> Driven:
-    """The client of this name: kadm, kgo, kafka-go or sarama. `login`: the file of an authority, a name and a password,
+    """The client of this name: one of those in `go/drive.go`. `login`: the file of an authority, a name and a password,
     over TLS: for SCRAM-SHA-512 with kadm, for PLAIN with the others."""
     return Driven([str(machine.in_go()), name, bootstrap, *login])

@@ -15,7 +15,6 @@ import kafka
 import pytest
 from confluent_kafka import admin
 
-from tests.clients import driven
 from tests.clients.driven import JavaTools
 from tests.clients.producing import fill
 from tests.kit.waiting import until
@@ -213,14 +212,6 @@ def test_librdkafka_admin_sees_and_deletes(living: Living) -> None:
 
 
 @pytest.mark.checklist(266)
-def test_librdkafka_hears_at_once_that_there_are_no_transactions(living: Living) -> None:
-    producer = ck.Producer({"bootstrap.servers": living.bootstrap, "transactional.id": "id", "log_level": 0})
-    with pytest.raises(ck.KafkaException, match="transactions are not supported") as caught:
-        producer.init_transactions(TIMEOUT_S)
-    assert not caught.value.args[0].retriable()
-
-
-@pytest.mark.checklist(266)
 def test_librdkafka_hears_at_once_that_there_is_no_newer_protocol(living: Living) -> None:
     settings = {"bootstrap.servers": living.bootstrap, "group.id": "newer", "group.protocol": "consumer"}
     newer = ck.Consumer({**settings, "log_level": 0})
@@ -292,14 +283,3 @@ def decoded(text: str) -> Iterator[Any]:
             yield found
             continue
         place += 1
-
-
-@pytest.mark.checklist(266)
-def test_java_hears_at_once_that_there_are_no_transactions(living: Living) -> None:
-    with driven.in_java("Producing") as producing:
-        settings = {"bootstrap.servers": living.bootstrap, "transactional.id": "id"}
-        with pytest.raises(driven.Rejected) as caught:
-            producing(settings, "orders", ["key"])
-    name, is_retriable, said = caught.value.said
-    assert not is_retriable, name
-    assert "transactions are not supported" in said

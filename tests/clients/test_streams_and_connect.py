@@ -11,7 +11,7 @@ from typing import Final
 import kafka
 import pytest
 
-from kedge.controller.groups.partitions import OFFSETS_TOPIC
+from kedge.controller.coordinators.partitions import OFFSETS_TOPIC
 from tests import kafka_jars
 from tests.clients import machine
 from tests.kit.waiting import until

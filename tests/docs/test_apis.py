@@ -6,9 +6,8 @@ from pathlib import Path
 
 from kedge.controller.server import LiveCluster, LiveServer
 from kedge.controller.wire.calls import Access, Api
-from kedge.controller.wire.data import with_logs
-from kedge.controller.wire.groups import with_groups
 from kedge.controller.wire.messages import VERSIONS, requests
+from kedge.controller.wire.records import with_records
 from kedge.controller.wire.remote import with_orders, with_remote_brokers
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -29,7 +28,7 @@ def right(access: Access) -> str:
     if not access.operation:
         return "none"
     if access.by_handler:
-        return f"{access.operation} on each group"
+        return f"{access.operation} on {access.by_handler}"
     if not access.by_row:
         more = f", or {access.or_on_some_topic} on some topic (KIP-679)" if access.or_on_some_topic else ""
         return f"{access.operation} on the {'broker id' if access.by_broker else 'cluster'}{more}"
@@ -40,10 +39,8 @@ def served() -> dict[int, Api]:
     """Every API that `kedge serve` answers."""
     cluster = LiveCluster(LiveServer(), {})
     try:
-        return with_orders(
-            cluster.host,
-            with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))),
-        )
+        apis = with_records(cluster.logs, cluster.groups, transactions=cluster.transactions)
+        return with_orders(cluster.host, with_remote_brokers(apis))
     finally:
         cluster.close()
 

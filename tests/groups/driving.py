@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kedge.controller.groups import Append, Coordinator, Output
+from kedge.controller.coordinators import Append, CoordinatorError, Output
+from kedge.controller.groups import Coordinator
 from kedge.controller.groups.records import Record
-from kedge.controller.groups.replies import GroupError
 from kedge.controller.groups.requests import (
     FetchOffsets,
     GroupRequest,
@@ -73,9 +73,9 @@ class Driven:
         by_id = {m: assignments[m.rpartition("-")[0]] for m in ids if m.rpartition("-")[0] in assignments}
         return self.ask(Sync("g", generation, member_id, by_id), who)
 
-    def beat(self, member_id: str, generation: int, instance_id: str | None = None) -> GroupError:
+    def beat(self, member_id: str, generation: int, instance_id: str | None = None) -> CoordinatorError:
         """A heartbeat."""
-        error: GroupError = self.ask(Heartbeat("g", generation, member_id, instance_id)).error
+        error: CoordinatorError = self.ask(Heartbeat("g", generation, member_id, instance_id)).error
         return error
 
     def committed(self, tp: TopicPartition = TP) -> int | None:
@@ -85,7 +85,7 @@ class Driven:
 
     # --- the log and the time
 
-    def settle(self, error: GroupError = GroupError.NONE) -> None:
+    def settle(self, error: CoordinatorError = CoordinatorError.NONE) -> None:
         """Everything that is under way is committed, or ends with that error."""
         while self.under_way:
             append = self.under_way.pop(0)

@@ -13,17 +13,9 @@ from typing import Any
 
 import attrs
 
+from kedge.controller.coordinators import CoordinatorError
 from kedge.controller.groups.records import Committed, OffsetRecord, Record
-from kedge.controller.groups.replies import (
-    Described,
-    FetchedOffsets,
-    GroupError,
-    Joined,
-    Left,
-    OffsetErrors,
-    Reply,
-    Synced,
-)
+from kedge.controller.groups.replies import Described, FetchedOffsets, Joined, Left, OffsetErrors, Reply, Synced
 from kedge.controller.groups.requests import (
     Commit,
     DeleteGroup,
@@ -197,12 +189,12 @@ class Script:
 
     def do_write(self, line: Line) -> None:
         """All that is under way, or (`first`, `last`) a part of it."""
-        self._end(line, GroupError.NONE)
+        self._end(line, CoordinatorError.NONE)
 
     def do_fail(self, line: Line) -> None:
-        self._end(line, GroupError[line.words[0]])
+        self._end(line, CoordinatorError[line.words[0]])
 
-    def _end(self, line: Line, error: GroupError) -> None:
+    def _end(self, line: Line, error: CoordinatorError) -> None:
         driven, kept = self.driven, []
         if "first" in line.words:
             driven.under_way, kept = driven.under_way[:1], driven.under_way[1:]
@@ -233,7 +225,7 @@ def unknown(partitions: Any) -> frozenset[TopicPartition]:
 
 def told(reply: Reply | str) -> str:
     """An answer as one line."""
-    if isinstance(reply, Joined) and reply.error is GroupError.NONE:
+    if isinstance(reply, Joined) and reply.error is CoordinatorError.NONE:
         members = " ".join(
             f"{m.member_id}={m.metadata.decode()}" + f"({m.instance_id})" * bool(m.instance_id) for m in reply.members
         )
@@ -242,7 +234,7 @@ def told(reply: Reply | str) -> str:
         return f"{named}, {reply.member_id}" + (f" [{members}]" if members else "") + skips
     if isinstance(reply, Joined):
         return f"{reply.error.name} {reply.member_id}".rstrip()
-    if isinstance(reply, Synced) and reply.error is GroupError.NONE:
+    if isinstance(reply, Synced) and reply.error is CoordinatorError.NONE:
         return f"assigned {reply.assignment.decode() or 'nothing'}, {reply.protocol_type}/{reply.protocol}"
     if isinstance(reply, Left):
         return ", ".join(f"{one.member_id or one.instance_id} {error.name}" for one, error in reply.members)

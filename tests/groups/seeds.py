@@ -10,61 +10,33 @@ Invariants
 
 from __future__ import annotations
 
-import random
-from collections import deque
-from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
 
-from kedge.controller.groups import OFFSETS_TOPIC, partition_of
+from kedge.controller.coordinators import OFFSETS_TOPIC, CoordinatorError, partition_of
+from kedge.controller.coordinators.turn import Answered
 from kedge.controller.groups.records import Committed
-from kedge.controller.groups.replies import Answered, FetchedOffsets, GroupError, Joined, OffsetErrors, Synced
+from kedge.controller.groups.replies import FetchedOffsets, Joined, OffsetErrors, Synced
 from kedge.controller.groups.requests import Commit, FetchOffsets, GroupRequest, Heartbeat, Join, Sync
 from kedge.controller.model.values import TopicPartition
-from kedge.controller.rig import Rig
-from kedge.controller.server.compaction import Compaction
-from kedge.controller.server.groups import LiveGroups
-from kedge.controller.server.logs import LiveLogs
-from kedge.controller.server.shelves import Shelves
-from kedge.controller.wire.data.compacting import BatchRecords
-from kedge.controller.wire.groups import GroupRecords
+from tests.coordinators.world import CLUSTER_MISHAPS, INTERNAL_PARTITIONS, World
 
 GROUP: Final = "g"
-OFFSETS_PARTITIONS: Final = 2
 ORDERS: Final = 6
 HEARTBEAT_MS: Final = 500
-OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
-"""The configs of `__consumer_offsets`, so that it is compacted at every commit, up to the newest batch."""
 PATIENCE_MS: Final = 3_000  # after that a request counts as lost
-_ELSEWHERE: Final = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_NOT_AVAILABLE}
-_LATER: Final = {GroupError.COORDINATOR_LOAD_IN_PROGRESS, GroupError.REQUEST_TIMED_OUT}
+_ELSEWHERE: Final = {CoordinatorError.NOT_COORDINATOR, CoordinatorError.COORDINATOR_NOT_AVAILABLE}
+_LATER: Final = {CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS, CoordinatorError.REQUEST_TIMED_OUT}
 
 
-class Seed:
-    """A rig of three brokers with coordinators, and what members heard."""
+class Seed(World):
+    """The members of one group, and what they heard."""
 
     def __init__(self, seed: int) -> None:
-        self.chance = random.Random(f"groups/{seed}")
-        self.rig = Rig(seed, tick_ms=50)
-        self._queue: deque[Callable[[], None]] = deque()
-        network, clock = self.rig.network, self.rig.clock.monotonic_s
-        self.logs = LiveLogs(
-            self.rig.brokers,
-            network.settings,
-            self._queue.append,
-            lambda _: None,
-            Shelves(self.rig.brokers, network.settings),
-            clock=clock,
-        )
-        self.logs.begin(BatchRecords())
-        self.compaction = Compaction(self.logs, lambda: self.now_ms)
-        self.groups = LiveGroups(self.rig.brokers, self.logs, self._queue.append)
-        self.groups.begin(GroupRecords())
-        self.rig.create_topic(OFFSETS_TOPIC, OFFSETS_PARTITIONS, 3, configs=OFTEN)
-        self.rig.create_topic("orders", ORDERS, 3)
-        self.tp = TopicPartition(OFFSETS_TOPIC, partition_of(GROUP, OFFSETS_PARTITIONS))
+        super().__init__(seed, "groups", {"orders": ORDERS})
+        self.tp = TopicPartition(OFFSETS_TOPIC, partition_of(GROUP, INTERNAL_PARTITIONS))
         self.acknowledged: dict[TopicPartition, int] = {}
         self.given: dict[tuple[int, TopicPartition], str] = {}
         self.commits = 0
@@ -72,61 +44,29 @@ class Seed:
 
     def step(self) -> None:
         """A tick: all do what is due."""
-        self.rig.step()
-        self._drain()
-        self.logs.step()
-        self.groups.step()
-        self.compaction.clean()
-        self.compaction.step()
-        self._drain()
+        self.tick()
         for member in self.members:
             member.step()
-        self._drain()
-
-    def _drain(self) -> None:
-        while self._queue:
-            self._queue.popleft()()
-
-    @property
-    def now_ms(self) -> int:
-        return self.rig.clock.elapsed_ms
+        self.drain()
 
     # --- what befalls them
 
-    def mishap(self) -> None:
+    def any_mishap(self) -> None:
         """One of many, by chance."""
-        broker = self.chance.choice([*self.rig.brokers])
-        mishaps = self.rig.mishaps
-        kind = self.chance.choice(("kill", "restart", "pause", "resume", "bounce", "move", "die", "come", "controller"))
-        if kind == "kill":
-            mishaps.kill_broker(broker, at_once=self.chance.random() < 0.5)
-        elif kind in {"restart", "bounce"}:
-            mishaps.bounce_broker(broker)
-        elif kind == "pause":
-            mishaps.pause_broker(broker)
-        elif kind == "resume":
-            mishaps.resume_broker(broker)
-        elif kind == "move":
-            self._move()
-        elif kind == "die":
+        kind = self.chance.choice((*CLUSTER_MISHAPS, "die", "come"))
+        if kind == "die":
             self.members.pop(self.chance.randrange(len(self.members))) if len(self.members) > 1 else None
         elif kind == "come":
             self.members.append(Client(self, self.now_ms))
         else:
-            mishaps.restart_controller(self.chance.choice([101, 102]))
-
-    def _move(self) -> None:
-        active = self.rig.active
-        if active is not None and active.controller is not None:
-            target = self.chance.sample([*self.rig.brokers], self.chance.randint(1, 3))
-            active.controller.admin.alter_partition_reassignments({self.tp: target})
+            self.mishap(kind, self.tp)
 
     def run(self, mishaps: int) -> None:
         """So many, a few ticks between two; then all is healed, and the group has to go on."""
         for _ in range(mishaps):
             for _ in range(self.chance.randint(1, 60)):
                 self.step()
-            self.mishap()
+            self.any_mishap()
         self.rig.mishaps.heal()
         end_ms = self.now_ms + 200_000
         while not self._is_whole():
@@ -174,8 +114,7 @@ class Client:
                 self.future, self.coordinator = None, None
             return
         if self.coordinator is None:
-            leader = self.seed.rig.leader(self.seed.tp)
-            self.coordinator = None if leader is None else leader.broker_id
+            self.coordinator = self.seed.leader(self.seed.tp)
         elif self.must_join:
             self.join()
         elif self.unread:
@@ -213,22 +152,22 @@ class Client:
         error = self.error_of(answer)
         if error in _ELSEWHERE:
             self.coordinator = None
-        elif error is GroupError.MEMBER_ID_REQUIRED:
+        elif error is CoordinatorError.MEMBER_ID_REQUIRED:
             self.member_id = answer.member_id
-        elif error is GroupError.UNKNOWN_MEMBER_ID:
+        elif error is CoordinatorError.UNKNOWN_MEMBER_ID:
             self.member_id, self.must_join, self.generation, self.assigned_in = "", True, -1, -1
-        elif error in {GroupError.REBALANCE_IN_PROGRESS, GroupError.ILLEGAL_GENERATION}:
+        elif error in {CoordinatorError.REBALANCE_IN_PROGRESS, CoordinatorError.ILLEGAL_GENERATION}:
             self.must_join = True
-        elif error is GroupError.NONE:
+        elif error is CoordinatorError.NONE:
             self.accepted(answer)
         else:
             assert error in _LATER, (self.asked, answer)
 
     @staticmethod
-    def error_of(answer: Any) -> GroupError:
+    def error_of(answer: Any) -> CoordinatorError:
         if isinstance(answer, OffsetErrors):
             return next(iter(answer.errors.values()))
-        return GroupError.NONE if isinstance(answer, FetchedOffsets) else GroupError(answer.error)
+        return CoordinatorError.NONE if isinstance(answer, FetchedOffsets) else CoordinatorError(answer.error)
 
     def accepted(self, answer: Any) -> None:
         if isinstance(answer, Joined):

@@ -7,16 +7,12 @@ from typing import Final
 import attrs
 import pytest
 
-from kedge.controller.groups import Coordinator, partition_of
-from kedge.controller.groups.partitions import java_hash
+from kedge.controller.coordinators import CoordinatorError, partition_of
+from kedge.controller.coordinators.partitions import java_hash
+from kedge.controller.coordinators.turn import Answered
+from kedge.controller.groups import Coordinator
 from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
-from kedge.controller.groups.replies import (
-    Answered,
-    GroupError,
-    Joined,
-    OffsetErrors,
-    Synced,
-)
+from kedge.controller.groups.replies import Joined, OffsetErrors, Synced
 from kedge.controller.groups.requests import (
     Commit,
     DeleteGroup,
@@ -53,11 +49,11 @@ def answers(coordinator: Coordinator, group: str = "g") -> dict[str, object]:
 
 
 def test_nothing_is_answered_before_the_log_is_loaded() -> None:
-    loading = GroupError.COORDINATOR_LOAD_IN_PROGRESS
+    loading = CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
     assert answers(Coordinator(GroupSettings(), topics_of)) == {
         "join": Joined(loading, "m"),
-        "sync": Synced(GroupError.REBALANCE_IN_PROGRESS),
-        "heartbeat": Answered(GroupError.NONE),
+        "sync": Synced(CoordinatorError.REBALANCE_IN_PROGRESS),
+        "heartbeat": Answered(CoordinatorError.NONE),
         "commit": OffsetErrors({}),
         **dict.fromkeys(("leave", "fetch", "delete offsets", "describe", "delete"), Answered(loading)),
     }
@@ -67,12 +63,14 @@ def test_coordinator_that_is_over_sends_all_members_elsewhere() -> None:
     driven = Driven()
     driven.coordinator.unload(0)
     heard = answers(driven.coordinator)
-    assert {getattr(answer, "error", None) for answer in heard.values()} == {GroupError.NOT_COORDINATOR, None}
+    assert {getattr(answer, "error", None) for answer in heard.values()} == {CoordinatorError.NOT_COORDINATOR, None}
 
 
 def test_group_needs_a_name_to_have_members() -> None:
     heard = answers(Driven().coordinator, group="")
-    invalid = {name for name, answer in heard.items() if getattr(answer, "error", 0) is GroupError.INVALID_GROUP_ID}
+    invalid = {
+        name for name, answer in heard.items() if getattr(answer, "error", 0) is CoordinatorError.INVALID_GROUP_ID
+    }
     assert invalid == {"join", "sync", "heartbeat", "leave", "delete offsets"}
 
 

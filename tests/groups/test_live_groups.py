@@ -9,17 +9,10 @@ from typing import Any, Final
 import pytest
 
 from kedge import NewTopic, TopicPartition
+from kedge.controller.coordinators import CoordinatorError
+from kedge.controller.coordinators.turn import Answered
 from kedge.controller.groups.records import Committed, Record
-from kedge.controller.groups.replies import (
-    Answered,
-    FetchedOffsets,
-    GroupError,
-    Joined,
-    Listed,
-    OffsetErrors,
-    State,
-    Synced,
-)
+from kedge.controller.groups.replies import FetchedOffsets, Joined, Listed, OffsetErrors, State, Synced
 from kedge.controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
 from kedge.controller.model.logs import Batch
 from kedge.controller.server import LiveCluster, LiveServer
@@ -41,7 +34,7 @@ class Groups:
 
     def ask(self, asked: Any, broker_id: int | None = None) -> Any:
         """What the coordinator answers, once there is one."""
-        transient = {GroupError.NOT_COORDINATOR, GroupError.COORDINATOR_LOAD_IN_PROGRESS}
+        transient = {CoordinatorError.NOT_COORDINATOR, CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS}
         answers: list[Any] = []
 
         def is_answered() -> bool:
@@ -53,7 +46,7 @@ class Groups:
 
     def commit(self, group: str, offset: int, tp: TopicPartition = TP) -> None:
         answer = self.ask(Commit(group, {tp: Committed(offset)}))
-        assert answer == OffsetErrors({tp: GroupError.NONE})
+        assert answer == OffsetErrors({tp: CoordinatorError.NONE})
 
     def committed(self, group: str) -> int | None:
         answer = self.ask(FetchOffsets(group, (TP,)))
@@ -77,11 +70,11 @@ def partition(view: Any) -> Any:
     return view.partition(OFFSETS.topic, OFFSETS.partition)
 
 
-def errors(answer: Any) -> list[GroupError]:
+def errors(answer: Any) -> list[CoordinatorError]:
     return (
         list(answer.errors.values())
         if isinstance(answer, OffsetErrors)
-        else [getattr(answer, "error", GroupError.NONE)]
+        else [getattr(answer, "error", CoordinatorError.NONE)]
     )
 
 
@@ -101,7 +94,7 @@ def joined(live: Groups, group: str = "g") -> str:
     answer = live.ask(Join(group, "", "id", "consumer", (("range", b""),), 10_000, 10_000, client_id="a"))
     assert isinstance(answer, Joined)
     synced = live.ask(Sync(group, answer.generation, answer.member_id, {answer.member_id: b"everything"}))
-    assert synced == Synced(GroupError.NONE, "consumer", "range", b"everything")
+    assert synced == Synced(CoordinatorError.NONE, "consumer", "range", b"everything")
     return answer.member_id
 
 
@@ -118,7 +111,7 @@ def test_groups_go_on_when_the_leader_dies(live: Groups) -> None:
     member_id = joined(live)
     live.cluster.kill_broker(live.leader)
     assert live.committed("other") == 7
-    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(CoordinatorError.NONE)
     live.commit("other", 8)
     assert live.committed("other") == 8
 
@@ -132,29 +125,29 @@ def test_groups_follow_a_move_of_their_partition(live: Groups) -> None:
         live.cluster.controller.admin.alter_partition_reassignments({OFFSETS: target}).all().result(WAIT_S)
         until(lambda: not live.cluster.controller.describe().reassigning_partitions)
         assert live.committed("other") == 7
-        assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+        assert live.ask(Heartbeat("g", 1, member_id)) == Answered(CoordinatorError.NONE)
 
 
 @pytest.mark.slow
 def test_waiting_member_is_sent_to_the_new_coordinator(live: Groups) -> None:
     joined(live)
     waiting = live.groups.ask(None, Join("g", "", "b", "consumer", (("range", b""),), 10_000, 60_000, client_id="b"))
-    assert live.ask(Heartbeat("g", 1, "a-id")) == Answered(GroupError.REBALANCE_IN_PROGRESS)
+    assert live.ask(Heartbeat("g", 1, "a-id")) == Answered(CoordinatorError.REBALANCE_IN_PROGRESS)
     live.cluster.kill_broker(live.leader)
-    assert waiting.result(WAIT_S) == Joined(GroupError.NOT_COORDINATOR, "b-b")
+    assert waiting.result(WAIT_S) == Joined(CoordinatorError.NOT_COORDINATOR, "b-b")
 
 
 def test_groups_are_listed_by_the_broker_that_coordinates_them(live: Groups) -> None:
     live.commit("g", 1)
     for broker in (None, 1, 2, 3):
         here = [Listed("g", "", State.EMPTY)] if broker in {None, live.leader} else []
-        assert live.groups.listed(broker).result(WAIT_S) == (GroupError.NONE, here)
+        assert live.groups.listed(broker).result(WAIT_S) == (CoordinatorError.NONE, here)
 
 
 def test_topic_that_is_not_there_is_not_committed(live: Groups) -> None:
     unknown = TopicPartition("payments", 0)
     answer = live.ask(Commit("g", {TP: Committed(1), unknown: Committed(1)}))
-    assert answer.errors == {TP: GroupError.NONE, unknown: GroupError.UNKNOWN_TOPIC_OR_PARTITION}
+    assert answer.errors == {TP: CoordinatorError.NONE, unknown: CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def test_offsets_do_not_outlive_their_topic(live: Groups) -> None:
@@ -189,7 +182,7 @@ def test_grown_log_is_compacted_without_loss(live: Groups) -> None:
     assert start(live) == 0
     live.cluster.kill_broker(live.leader)
     assert (live.committed("once"), live.committed("often")) == (5, number + 1)
-    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(GroupError.NONE)
+    assert live.ask(Heartbeat("g", 1, member_id)) == Answered(CoordinatorError.NONE)
 
 
 def start(live: Groups) -> int:
@@ -223,7 +216,7 @@ def test_commit_without_enough_replicas_is_to_be_tried_again(live: Groups) -> No
         live.cluster.network.settings["topics", OFFSETS.topic] = {"min.insync.replicas": "2"}
     until(lambda: live.in_sync == 1)
     answer = live.ask(Commit("g", {TP: Committed(2)}))
-    assert answer == OffsetErrors({TP: GroupError.COORDINATOR_NOT_AVAILABLE})
+    assert answer == OffsetErrors({TP: CoordinatorError.COORDINATOR_NOT_AVAILABLE})
     assert live.committed("g") == 1
 
 
@@ -234,7 +227,7 @@ def test_new_leader_answers_when_it_knows_what_was_acknowledged(live: Groups) ->
         assert replica is not None
         replica.leader_epoch, replica.epoch_start = replica.leader_epoch + 1, replica.log.end_offset + 1
     answer = live.groups.ask(None, FetchOffsets("g", (TP,))).result(WAIT_S)
-    assert answer == Answered(GroupError.COORDINATOR_LOAD_IN_PROGRESS)
+    assert answer == Answered(CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS)
     with live.cluster.lock:
         replica.epoch_start = replica.log.end_offset
     assert live.committed("g") == 1
@@ -252,8 +245,8 @@ def test_request_that_cannot_be_written_fails_alone(live: Groups) -> None:
     with live.cluster.lock:  # so that both are there at once
         bad = live.groups.ask(None, Commit("x" * 40_000, {TP: Committed(1)}))
         good = live.groups.ask(None, Commit("g", {TP: Committed(2)}))
-    assert bad.result(WAIT_S) == OffsetErrors({TP: GroupError.UNKNOWN_SERVER_ERROR})
-    assert good.result(WAIT_S) == OffsetErrors({TP: GroupError.NONE})
+    assert bad.result(WAIT_S) == OffsetErrors({TP: CoordinatorError.UNKNOWN_SERVER_ERROR})
+    assert good.result(WAIT_S) == OffsetErrors({TP: CoordinatorError.NONE})
 
 
 def test_generation_that_does_not_fit_into_the_log_is_refused_before_it_is_encoded(
@@ -263,8 +256,8 @@ def test_generation_that_does_not_fit_into_the_log_is_refused_before_it_is_encod
     encoded: list[int] = []
     encode = GroupRecords.encode
 
-    def counting(codec: GroupRecords, records: Sequence[Record], now_ms: int) -> Batch:
-        batch = encode(codec, records, now_ms)
+    def counting(codec: GroupRecords, records: Sequence[Record], now_ms: int, producer: None) -> Batch:
+        batch = encode(codec, records, now_ms, producer)
         encoded.append(len(batch.payload))
         return batch
 
@@ -272,8 +265,10 @@ def test_generation_that_does_not_fit_into_the_log_is_refused_before_it_is_encod
     protocols = (("range", b"x" * 600_000),)
     first = live.ask(Join("g", "", "id", "consumer", protocols, 10_000, 10_000, client_id="a"))
     assigned = {first.member_id: b"y" * 600_000}
-    assert live.ask(Sync("g", first.generation, first.member_id, assigned)) == Synced(GroupError.UNKNOWN_SERVER_ERROR)
+    assert live.ask(Sync("g", first.generation, first.member_id, assigned)) == Synced(
+        CoordinatorError.UNKNOWN_SERVER_ERROR
+    )
     again = live.ask(Join("g", first.member_id, "", "consumer", (("range", b"less"),), 10_000, 10_000))
     synced = live.ask(Sync("g", again.generation, first.member_id, {first.member_id: b"all"}))
-    assert synced == Synced(GroupError.NONE, "consumer", "range", b"all")
+    assert synced == Synced(CoordinatorError.NONE, "consumer", "range", b"all")
     assert 0 < max(encoded) < 1000

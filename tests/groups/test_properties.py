@@ -14,9 +14,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from kedge.controller.coordinators import CoordinatorError
 from kedge.controller.groups.held import by_offset
 from kedge.controller.groups.records import Committed
-from kedge.controller.groups.replies import GroupError, Joined, OffsetErrors, Synced
+from kedge.controller.groups.replies import Joined, OffsetErrors, Synced
 from kedge.controller.groups.requests import (
     Commit,
     Describe,
@@ -112,8 +113,8 @@ class Groups(RuleBasedStateMachine):
         self.driven.settle()
         self.hear()
 
-    @rule(error=st.sampled_from([GroupError.NOT_COORDINATOR, GroupError.REQUEST_TIMED_OUT]))
-    def fail(self, error: GroupError) -> None:
+    @rule(error=st.sampled_from([CoordinatorError.NOT_COORDINATOR, CoordinatorError.REQUEST_TIMED_OUT]))
+    def fail(self, error: CoordinatorError) -> None:
         self.driven.settle(error)
         self.hear()
 
@@ -144,20 +145,20 @@ class Groups(RuleBasedStateMachine):
         if isinstance(asked, Join):
             assert isinstance(answer, Joined)
             self.joined(int(asked.client_id[1:]), answer)
-        elif isinstance(asked, Sync) and answer.error is GroupError.NONE:
+        elif isinstance(asked, Sync) and answer.error is CoordinatorError.NONE:
             assert isinstance(answer, Synced)
             if answer.assignment:
                 first = self.given.setdefault(asked.generation, answer.assignment)
                 assert first == answer.assignment
-        elif isinstance(asked, Commit) and answer == OffsetErrors({TP: GroupError.NONE}):
+        elif isinstance(asked, Commit) and answer == OffsetErrors({TP: CoordinatorError.NONE}):
             self.acknowledged = max(self.acknowledged, asked.offsets[TP].offset)
 
     def joined(self, client: int, answer: Joined) -> None:
-        if answer.error in {GroupError.NONE, GroupError.MEMBER_ID_REQUIRED}:
+        if answer.error in {CoordinatorError.NONE, CoordinatorError.MEMBER_ID_REQUIRED}:
             self.ids[client] = answer.member_id
-        elif answer.error is GroupError.UNKNOWN_MEMBER_ID:
+        elif answer.error is CoordinatorError.UNKNOWN_MEMBER_ID:
             self.ids[client] = ""
-        if answer.error is GroupError.NONE:
+        if answer.error is CoordinatorError.NONE:
             self.generations[client] = answer.generation
             if answer.members:
                 self.leaders[answer.generation] = (answer.leader, answer.protocol)

@@ -74,6 +74,7 @@ _DECIDING = (
 _RUNTIME = (*_DECIDING, "kedge.controller.codec", "kedge.stores")
 _HOST = (*_RUNTIME, "kedge.controller.keys", "kedge.controller.runtime", "kedge.controller.admin")
 _AROUND = (*_HOST, "kedge.controller.host", "kedge.controller.metrics", "kedge.controller.quota")
+_COORDINATORS = ("kedge.controller.coordinators", "kedge.controller.groups", "kedge.controller.transactions")
 
 ROOMS: Final = (
     Room(
@@ -184,8 +185,18 @@ ROOMS: Final = (
     ),
     Room("kedge.controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
     _pure(
-        "kedge.controller.groups",
+        "kedge.controller.coordinators",
         _MODEL,
+        "what all coordinators share: state that is kept in a log, for whoever has logs",
+    ),
+    _pure(
+        "kedge.controller.transactions",
+        (*_MODEL, "kedge.controller.coordinators"),
+        "coordinators of transactions: as those of groups, which they do not know",
+    ),
+    _pure(
+        "kedge.controller.groups",
+        (*_MODEL, "kedge.controller.coordinators"),
         "coordinators of consumer groups: requests and time in, answers and records out, for whoever has logs",
     ),
     Room(
@@ -200,12 +211,12 @@ ROOMS: Final = (
     ),
     Room(
         "kedge.controller.server",
-        (*_AROUND, "kedge.controller.groups", "kedge.controller.simulated"),
+        (*_AROUND, *_COORDINATORS, "kedge.controller.simulated"),
         "what `kedge serve` runs: the same brokers by the wall clock, in threads, without the test kit",
     ),
     Room(
         "kedge.controller.wire",
-        (*_AROUND, "kedge.controller.groups"),
+        (*_AROUND, *_COORDINATORS),
         "a gateway over the admin and host APIs",
         third_party=("attrs", "tenacity", "kafka", "scramp", "pyarrow"),
     ),
@@ -216,7 +227,7 @@ ROOMS: Final = (
             "kedge.controller.audit",
             "kedge.controller.check",
             "kedge.controller.control",
-            "kedge.controller.groups",
+            *_COORDINATORS,
             "kedge.controller.rig",
             "kedge.controller.server",
             "kedge.controller.simulated",
@@ -296,7 +307,7 @@ ROOMS: Final = (
     ),
     _front(
         "kedge.gateway",
-        (*_AROUND, "kedge.controller.groups", "kedge.controller.server", "kedge.controller.wire"),
+        (*_AROUND, *_COORDINATORS, "kedge.controller.server", "kedge.controller.wire"),
         "as `kedge`: the names of the gateway, and of what stands behind it",
     ),
     _front(
@@ -315,7 +326,7 @@ ROOMS: Final = (
         (
             *_AROUND,
             "kedge.controller.control",
-            "kedge.controller.groups",
+            *_COORDINATORS,
             "kedge.controller.server",
             "kedge.controller.wire",
         ),

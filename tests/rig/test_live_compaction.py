@@ -19,7 +19,8 @@ from kedge.controller.runtime.turns import finished
 from kedge.controller.server.compacting import Progress, Rules, compacted
 from kedge.controller.server.compaction import Compaction
 from kedge.controller.server.logs import LiveLogs
-from kedge.controller.server.record_store import RecordStore, Row, shrunk
+from kedge.controller.server.record_store import RecordStore, shrunk
+from kedge.controller.server.rows import Row
 from kedge.controller.server.shelves import Shelves
 from kedge.controller.wire.data.batches import read_batch, written
 from kedge.controller.wire.data.compacting import BatchRecords
@@ -51,7 +52,7 @@ def filled(*batches: Batch) -> tuple[RecordStore, Log]:
     """A leader's log with the batches, all of them committed."""
     shelf, log = RecordStore(), Log()
     for one in batches:
-        log.append(shelf.put(one, log.end_offset, 0))
+        log.append(shelf.put(one, log, 0))
     log.high_watermark = log.end_offset
     return shelf, log
 
@@ -187,7 +188,7 @@ def test_records_without_a_key_go() -> None:
 def test_what_is_deleted_while_it_is_compacted_stays_deleted() -> None:
     shelf, log = filled(*[batch([(bytes([n]), b"1")]) for n in range(4)])
     rows = [*shelf.rows(log)]
-    shelf.delete_before(2)
+    shelf.delete_before(2, log)
     compact(shelf, rows)
     log.delete_before(2)
     assert [offset for offset, *_ in pairs(shelf, log)] == [2, 3]
@@ -233,7 +234,7 @@ def test_compaction_waits_until_it_is_worth_it_or_overdue() -> None:
     assert is_due
     progress.done(compact(shelf, [*shelf.rows(log)][:-1]))
     assert not progress.is_worth_it(shelf, rules, NOW_MS)
-    log.append(shelf.put(batch([(b"a", b"1")], first_ms=9), log.end_offset, 0))
+    log.append(shelf.put(batch([(b"a", b"1")], first_ms=9), log, 0))
     log.high_watermark = log.end_offset
     progress.look(shelf, log, rules, NOW_MS)
     assert not progress.is_worth_it(shelf, rules, NOW_MS)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kedge.controller.model.logs import Batch, LogError
+from kedge.controller.model.logs import Batch
 from kedge.controller.rig import Log, Run
 from kedge.controller.runtime.turns import finished
-from kedge.controller.server.record_store import PRODUCERS_MAX, RecordStore
+from kedge.controller.server.record_store import RecordStore
 
 
 def batch(records: int = 3, size: int = 100, **more: Any) -> Batch:
@@ -20,7 +20,7 @@ def filled(*batches: Batch) -> tuple[RecordStore, Log]:
     """A leader's log that holds the batches, all of them committed."""
     shelf, log = RecordStore(), Log()
     for one in batches:
-        log.append(shelf.put(one, log.end_offset, 0))
+        log.append(shelf.put(one, log, 0))
     log.high_watermark = log.end_offset
     return shelf, log
 
@@ -50,67 +50,10 @@ def test_a_batch_that_a_new_leader_has_half_of_is_a_gap() -> None:
     follower = Log()
     follower.append(Run(run.start, run.count, 0, run.first_id, run.record_bytes) for run in log.read(0))
     follower.truncate(4)
-    follower.append(shelf.put(batch(2), 4, 1))
+    follower.append(shelf.put(batch(2), follower, 1))
     follower.high_watermark = follower.end_offset
     assert [(s.base_offset, s.leader_epoch) for s in shelf.read(follower, 0, 1000)] == [(0, 0), (4, 1)]
     assert [(s.base_offset, s.leader_epoch) for s in shelf.read(log, 0, 1000)] == [(0, 0), (3, 0)]
-
-
-def test_a_batch_that_is_sent_again_is_found_and_one_that_is_out_of_order_is_refused() -> None:
-    first, second = (
-        batch(producer_id=7, producer_epoch=0, base_sequence=0),
-        batch(producer_id=7, producer_epoch=0, base_sequence=3),
-    )
-    shelf, log = filled(first, second)
-    found = shelf.sent_before(first, log)
-    assert not isinstance(found, LogError)
-    assert found is not None
-    assert found.base_offset == 0
-    due = batch(producer_id=7, producer_epoch=0, base_sequence=6)
-    assert shelf.sent_before(due, log) is None
-    missing = batch(producer_id=7, producer_epoch=0, base_sequence=9)
-    assert shelf.sent_before(missing, log) is LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert shelf.sent_before(batch(producer_id=8, producer_epoch=0, base_sequence=9), log) is None
-
-
-def test_the_sequences_of_a_new_epoch_are_not_those_of_an_older_one() -> None:
-    """A producer that starts over after an error: what it sends then was not sent before."""
-    older, newer = (
-        [batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence) for sequence in (0, 3)] for epoch in (0, 1)
-    )
-    shelf, log = filled(*older, newer[0])
-    assert shelf.sent_before(newer[1], log) is None
-
-
-def test_a_leader_that_lacks_a_batch_takes_it_again() -> None:
-    first, second = (
-        batch(producer_id=7, producer_epoch=0, base_sequence=0),
-        batch(producer_id=7, producer_epoch=0, base_sequence=3),
-    )
-    shelf, log = filled(first, second)
-    log.truncate(5)
-    assert shelf.sent_before(second, log) is None
-
-
-def test_a_newer_process_of_a_producer_begins_at_0_and_fences_the_older_one() -> None:
-    shelf, log = filled(batch(producer_id=7, producer_epoch=1, base_sequence=0))
-    older = batch(producer_id=7, producer_epoch=0, base_sequence=0)
-    assert shelf.sent_before(older, log) is LogError.INVALID_PRODUCER_EPOCH
-    assert shelf.sent_before(batch(producer_id=7, producer_epoch=2, base_sequence=0), log) is None
-    begun = batch(producer_id=7, producer_epoch=2, base_sequence=3)
-    assert shelf.sent_before(begun, log) is LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-
-def test_sequences_begin_again_after_the_highest() -> None:
-    shelf, log = filled(batch(producer_id=7, producer_epoch=0, base_sequence=2**31 - 2))
-    assert shelf.sent_before(batch(producer_id=7, producer_epoch=0, base_sequence=1), log) is None
-
-
-def test_so_many_producers_are_remembered() -> None:
-    many = [batch(1, 1, producer_id=i, producer_epoch=0, base_sequence=0) for i in range(PRODUCERS_MAX + 1)]
-    shelf, log = filled(*many)
-    assert shelf.sent_before(many[0], log) is None
-    assert shelf.sent_before(many[1], log) is not None
 
 
 def test_the_oldest_go_where_there_is_too_much_but_never_what_is_not_committed() -> None:
@@ -141,7 +84,7 @@ def test_the_first_record_of_a_time_and_the_newest_are_found_among_what_is_commi
 
 def test_batch_with_deleted_records_may_hold_the_newest_as_well_as_the_newest_of_the_others() -> None:
     shelf, log = filled(batch(ms=9), batch(ms=5), batch(ms=7))
-    shelf.delete_before(2)
+    shelf.delete_before(2, log)
     log.delete_before(2)
     assert [stored.base_offset for stored in finished(shelf.newest(log))] == [0, 6]
     assert [stored.base_offset for stored in finished(shelf.since(log, 6))] == [0, 6]
@@ -149,8 +92,8 @@ def test_batch_with_deleted_records_may_hold_the_newest_as_well_as_the_newest_of
 
 def test_batches_that_were_truncated_do_not_count_for_retention() -> None:
     shelf, leader = filled(batch(ms=100))
-    shelf.put(batch(ms=1), leader.end_offset, 0)  # of a former leader, and never copied
-    leader.append(shelf.put(batch(ms=100), leader.end_offset, 1))
+    shelf.put(batch(ms=1), leader, 0)  # of a former leader, and never copied
+    leader.append(shelf.put(batch(ms=100), leader, 1))
     leader.high_watermark = leader.end_offset
     assert shelf.begins_by(50, leader) == 0
     assert shelf.begins_by(150, leader) == 6

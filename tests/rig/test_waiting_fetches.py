@@ -126,7 +126,7 @@ def test_clients_take_turns_where_one_appends_many_batches() -> None:
     clock = Ticking()
     many, calls = Many(1, clock), list[Callable[[], None]]()
     many.logs.soon = calls.append
-    named = {"acks": 1, "timeout_ms": 1_000}
+    named: dict[str, Any] = {"acks": 1, "timeout_ms": 1_000}
     greedy = [many.logs.append(None, TP, Batch(b"x", 1, 0), **named, client="greedy") for _ in range(50)]
     modest = many.logs.append(None, many.others[0], Batch(b"x", 1, 0), **named, client="modest")
     for call in calls:

@@ -97,8 +97,10 @@ def produce(
 def fetch(client: RawClient, offset: int, *, topic: str = "orders", partition: int = 0, **options: Any) -> Any:
     """The answer for one partition."""
     version, wait_ms = options.pop("version", 12), options.pop("wait_ms", 0)
+    isolation_level = options.pop("isolation_level", 0)
     part = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1_000_000, **options}
     fields = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1_000_000, "session_epoch": -1}
+    fields["isolation_level"] = isolation_level
     topics = [{"topic": topic, "partitions": [part]}]
     answer = client.ask("Fetch", version, topics=topics, **fields)
     return answer.responses[0].partitions[0]

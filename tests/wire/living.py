@@ -46,10 +46,10 @@ class Living:
         server = LiveServer()
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
-        parts = (self.cluster.logs, self.cluster.groups, self._base)
-        apis = with_records(*parts, creates_topics=self._creates, **self._groups)
+        named: dict[str, Any] = {"creates_topics": self._creates, "transactions": self.cluster.transactions}
+        apis = with_records(self.cluster.logs, self.cluster.groups, self._base, **named, **self._groups)
         self.apis = apis
-        named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
+        named = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         named["authorizer"] = self._authorizer
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
         self.address = self.gateway.address

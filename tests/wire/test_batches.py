@@ -277,7 +277,7 @@ def test_all_records_get_the_time_at_which_they_are_appended() -> None:
 def timed_cluster() -> Iterator[Living]:
     """Its brokers' clock is 1000 ms ahead of the first record of `records`."""
     with Living() as opened:
-        opened.cluster.logs.now_ms = lambda: TIME_MS + 1000
+        opened.cluster.logs.appends.now_ms = lambda: TIME_MS + 1000
         opened.topic("strict", [[1, 2]] * 20, message_timestamp_before_max_ms="999")
         opened.topic("stamped", [[1, 2]], message_timestamp_type="LogAppendTime")
         yield opened
@@ -309,13 +309,13 @@ def test_a_batch_that_was_taken_is_acknowledged_again_when_its_time_is_over(
     timed_cluster: Living, timed_client: RawClient
 ) -> None:
     again = records(b"a", producer=(77, 0, 0), first_ms=TIME_MS + 1)
-    logs, before = timed_cluster.cluster.logs, timed_cluster.cluster.logs.now_ms
+    logs, before = timed_cluster.cluster.logs, timed_cluster.cluster.logs.appends.now_ms
     assert produce(timed_client, again, topic="strict", partition=0).error_code == 0
-    logs.now_ms = lambda: TIME_MS + 9000
+    logs.appends.now_ms = lambda: TIME_MS + 9000
     try:
         answer = produce(timed_client, again, topic="strict", partition=0)
     finally:
-        logs.now_ms = before
+        logs.appends.now_ms = before
     assert (answer.error_code, answer.base_offset) == (0, 0)
 
 
@@ -323,13 +323,13 @@ def test_a_client_gets_the_time_of_appending(timed_cluster: Living, timed_client
     """Also where it sends the batch again, later."""
     until(lambda: produce(timed_client, records(b"a"), topic="stamped").log_append_time_ms != -1)
     payload = records(b"b", producer=(78, 0, 0))
-    logs, before = timed_cluster.cluster.logs, timed_cluster.cluster.logs.now_ms
+    logs, before = timed_cluster.cluster.logs, timed_cluster.cluster.logs.appends.now_ms
     answer = produce(timed_client, payload, topic="stamped")
-    logs.now_ms = lambda: TIME_MS + 9000
+    logs.appends.now_ms = lambda: TIME_MS + 9000
     try:
         again = produce(timed_client, payload, topic="stamped")
     finally:
-        logs.now_ms = before
+        logs.appends.now_ms = before
     assert answer.log_append_time_ms == again.log_append_time_ms == TIME_MS + 1000
     assert answer.base_offset == again.base_offset
 

@@ -93,7 +93,6 @@ def test_what_is_no_batch_is_refused_and_nothing_is_written(
         ({"topic": "none"}, 3),
         ({"partition": 99}, 3),
         ({"acks": 2}, 21),
-        ({"transactional_id": "t"}, 42),
     ],
 )
 def test_what_cannot_be_written_is_refused(client: RawClient, options: dict[str, Any], error: int) -> None:
@@ -174,11 +173,6 @@ def test_producers_get_ids_and_their_batches_are_there_once(client: RawClient, v
         resumed = {"producer_id": first.producer_id, "producer_epoch": 0, **asked}
         again = client.ask("InitProducerId", version, **resumed)
         assert (again.producer_id, again.producer_epoch) == (first.producer_id, 1)
-
-
-def test_there_are_no_transactions(client: RawClient) -> None:
-    asked = {"transactional_id": "t", "transaction_timeout_ms": 1000}
-    assert client.ask("InitProducerId", 4, **asked).error_code == 42
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kedge import TopicPartition
-from kedge.controller.groups import partition_of
+from kedge.controller.coordinators import partition_of
 from kedge.controller.groups.requests import GroupSettings
 from kedge.controller.model.values import TOPICS
 from kedge.controller.wire import Gateway, Users, allow_all
@@ -109,12 +109,11 @@ def leader_of(living: Living, tp: TopicPartition) -> int:
     return int(partition.leader)
 
 
-@pytest.mark.parametrize("version, code", [(0, 0), (1, 53), (2, 53), (3, 42), (6, 42)])
-def test_coordinator_of_transactions_is_refused_by_name(living: Living, version: int, code: int) -> None:
-    answer = found(living, "id", version, key_type=1)
+@pytest.mark.parametrize("version, code", [(1, 53), (2, 53), (3, 42), (6, 42)])
+def test_coordinator_of_share_groups_is_refused_by_name(living: Living, version: int, code: int) -> None:
+    answer = found(living, "id", version, key_type=2)
     assert answer.error_code == code
-    if version > 0:
-        assert "transactions are not supported" in answer.error_message
+    assert "share groups are not supported" in answer.error_message
 
 
 @pytest.mark.slow

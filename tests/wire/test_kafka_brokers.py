@@ -13,7 +13,7 @@ from kedge import NewTopic
 from kedge.controller.cli.kafka.connecting import connected
 from kedge.controller.cli.kafka.options import Endpoint as Servers
 from kedge.controller.codec import keys
-from kedge.controller.groups.partitions import partition_of
+from kedge.controller.coordinators.partitions import partition_of
 from kedge.controller.model.errors import ErrorCode
 from kedge.controller.model.host import (
     HostResponse,

@@ -63,7 +63,7 @@ _FILE: Final = click.Path(path_type=Path)
     type=int,
     metavar="N",
     default=50,
-    help="Count of partitions of __consumer_offsets.",
+    help="Count of partitions of __consumer_offsets and __transaction_state.",
 )
 @option("--journal", type=_FILE, metavar="FOLDER", help="Folder for the journal of decisions.")
 @option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")

@@ -72,6 +72,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with_own = with_records(
         cluster.logs,
         cluster.groups,
+        transactions=cluster.transactions,
         creates_topics=options.creates_topics,
         settings=GroupSettings(initial_rebalance_delay_ms=options.rebalance_delay_ms),
         offsets_partitions=options.offsets_partitions,

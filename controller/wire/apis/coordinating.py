@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from ...groups.partitions import partition_of
+from ...coordinators.partitions import partition_of
 from ...model.errors import ErrorCode
 from ..calls import OPEN, Access, Address, Api, Call
 from ..messages import messages_of

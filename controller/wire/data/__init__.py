@@ -13,7 +13,7 @@
     creating     a Metadata that creates the topics that it is asked for
 
 `with_logs(logs)` is the value for `Gateway(apis=...)`: all other APIs, and these. Groups are in
-`kedge.controller.wire.groups`; there are no transactions.
+`kedge.controller.wire.groups`, transactions in `kedge.controller.wire.transactions`.
 """
 
 from __future__ import annotations

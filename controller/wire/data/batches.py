@@ -7,7 +7,7 @@ The crc covers what follows it, so offset and leader epoch are written without c
 Kafka's brokers:
 
 * Its crc, the number of its records and their offsets must be right. Its own offset is 0, and with a producer id it has
-  a sequence number.
+  a sequence number. It is no control batch: brokers write those.
 * The highest timestamp of the header is that of the records, whatever the producer wrote there.
 * What no consumer could read is refused: a codec that Kafka does not have, bytes that are not of the codec, and more
   records than the bytes have room for.
@@ -18,19 +18,20 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Final, NamedTuple, TypeAlias
 
 import attrs
 
-from ...model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
+from ...model.logs import NO_PRODUCER, Batch, EndMarker, LogError, StoredBatch
 from ...runtime.turns import Work
-from ..codec import calc_crc32c, decode_varint
+from ..codec import MemoryRecordsBuilder, calc_crc32c, decode_varint
 from .unpacking import UNPACKED_BYTES_MAX, Unread, packed_gzip, unpacked, unpacked_gzip
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">qii")
-_LENGTH, _CRC, _ATTRIBUTES, _FIRST_MS, _NEWEST_MS, _COUNT = 1, 4, 5, 7, 8, 12  # the place of fields in the header
+# The place of fields in the header.
+_LENGTH, _CRC, _ATTRIBUTES, _FIRST_MS, _NEWEST_MS, _PRODUCER, _EPOCH, _COUNT = 1, 4, 5, 7, 8, 9, 10, 12
 _CHECKED_AT: Final = 21  # where the bytes begin that the crc is about
 _BEFORE_LENGTH: Final = 12  # bytes that the length field does not count
 _MAGIC: Final = 2
@@ -38,6 +39,7 @@ _TRANSACTIONAL: Final = 0x10
 _CONTROL: Final = 0x20
 _LOG_APPEND_TIME: Final = 0x08
 _CODECS, _PLAIN = 0x07, 0
+_BATCH_BYTES: Final = 100 * 1024 * 1024  # how much one batch may take is the log's business
 _RECORD_BYTES: Final = 7  # of the smallest record: its size, attributes, time, offset, key, value and headers
 _RECORDS_MAX: Final = 200_000  # of one batch; a producer's has some thousands
 _BRIEF_BYTES, _BRIEF_RECORDS = 4096, 100  # what is checked in a fraction of a millisecond
@@ -67,11 +69,12 @@ def read_batch(payload: bytes | None) -> Batch | LogError:
     if length + _BEFORE_LENGTH != len(payload):
         is_longer = _HEADER.size - _BEFORE_LENGTH <= length < len(payload) - _BEFORE_LENGTH
         return LogError.INVALID_RECORD if is_longer else LogError.CORRUPT_MESSAGE
-    if attributes & (_TRANSACTIONAL | _CONTROL) or count < 1 or last != count - 1 or base != 0:
+    if attributes & _CONTROL or count < 1 or last != count - 1 or base != 0:
         return LogError.INVALID_RECORD
-    if producer > NO_PRODUCER and sequence < 0:
+    is_transactional = bool(attributes & _TRANSACTIONAL)
+    if sequence < 0 and (is_transactional or producer > NO_PRODUCER):
         return LogError.INVALID_RECORD
-    return Batch(bytes(payload), count, newest_ms, producer, epoch, sequence)
+    return Batch(bytes(payload), count, newest_ms, producer, epoch, sequence, is_transactional=is_transactional)
 
 
 def written(stored: StoredBatch) -> bytes:
@@ -185,6 +188,23 @@ def first_ms(stored: StoredBatch) -> int:
     return int(fields[_NEWEST_MS if fields[_ATTRIBUTES] & _LOG_APPEND_TIME else _FIRST_MS])
 
 
+def packed(pairs: Iterable[tuple[bytes, bytes | None]], now_ms: int) -> Batch:
+    """A batch of records with these keys and values."""
+    builder, count = MemoryRecordsBuilder(magic=_MAGIC, compression_type=_PLAIN, batch_size=_BATCH_BYTES), 0
+    for key, value in pairs:
+        builder.append(timestamp=now_ms, key=key, value=value)
+        count += 1
+    builder.close()
+    return Batch(bytes(builder.buffer()), count, now_ms)
+
+
+def pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
+    """The keys and values of the records that have a key."""
+    for entry in entries(stored.batch):
+        if entry is not None and entry.key is not None:
+            yield entry.key, entry.value
+
+
 def stamped(batch: Batch, now_ms: int) -> Batch:
     """The batch with the time of appending, which then holds for each of its records."""
     return _with_time(batch, _HEADER.unpack_from(batch.payload)[_ATTRIBUTES] | _LOG_APPEND_TIME, now_ms)
@@ -209,6 +229,20 @@ def with_records(batch: Batch, raw: list[bytes], newest_ms: int) -> Work[Batch]:
     fields[_LENGTH] = _HEADER.size - _BEFORE_LENGTH + len(records)
     fields[_NEWEST_MS], fields[_COUNT] = newest_ms, len(raw)
     return _sealed(batch, fields, records)
+
+
+def transactional(batch: Batch, producer_id: int, producer_epoch: int, marker: EndMarker | None = None) -> Batch:
+    """The batch as part of a transaction; with `marker` as its end."""
+    fields = list(_HEADER.unpack_from(batch.payload))
+    fields[_ATTRIBUTES] |= _TRANSACTIONAL if marker is None else _TRANSACTIONAL | _CONTROL
+    fields[_PRODUCER], fields[_EPOCH] = producer_id, producer_epoch
+    return attrs.evolve(
+        _sealed(batch, fields, batch.payload[_HEADER.size :]),
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        is_transactional=True,
+        marker=marker,
+    )
 
 
 def _sealed(batch: Batch, fields: list[int], records: bytes) -> Batch:

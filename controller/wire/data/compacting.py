@@ -1,4 +1,5 @@
-"""Batches without some of their records, for logs that compact topics. Kafka's rules for what stays as it was:
+"""Batches that logs make: the ends of transactions; and for topics that are compacted, batches without some of their
+records. Kafka's rules for what stays as it was:
 
 * A record keeps its offset, timestamp, headers and compression.
 * A batch keeps its first and its last offset, so that a consumer that has read it continues behind it, and it keeps the
@@ -7,12 +8,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Container, Iterator
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from ...model.logs import NO_TIME, Batch, BatchCodec, RecordKey, StoredBatch, UnreadableBatch
+from ...model.logs import NO_TIME, Batch, BatchCodec, EndMarker, RecordKey, StoredBatch, UnreadableBatch
 from ...runtime.turns import Work
-from .batches import entries, stamped, with_records
+from .batches import entries, packed, stamped, transactional, with_records
+
+_KIND: Final = struct.Struct(">hh")
+_COORDINATOR: Final = struct.Struct(">hi")
 
 
 @runtime_checkable
@@ -35,6 +40,11 @@ class BatchRecords:
     def stamped(self, batch: Batch, now_ms: int) -> Batch:
         """All records have the time of appending."""
         return stamped(batch, now_ms)
+
+    def end(self, producer_id: int, producer_epoch: int, marker: EndMarker, now_ms: int) -> Batch:
+        """Kafka's control record: the key has its version and its kind, the value the coordinator's epoch."""
+        key, value = _KIND.pack(0, int(marker.is_commit)), _COORDINATOR.pack(0, marker.coordinator_epoch)
+        return transactional(packed([(key, value)], now_ms), producer_id, producer_epoch, marker)
 
     def only(self, stored: StoredBatch, offsets: Container[int]) -> Work[Batch]:
         raw, newest_ms = [], NO_TIME

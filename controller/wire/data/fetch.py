@@ -1,5 +1,6 @@
-"""Fetch: whole batches below the high watermark, from the leader. There are no fetch sessions: each request names its
-partitions, and clients that offer to begin a session continue without."""
+"""Fetch: whole batches from the leader, below the high watermark, or for read_committed below the last stable offset.
+There are no fetch sessions: each request names its partitions, and clients that offer to begin a session continue
+without."""
 
 from __future__ import annotations
 
@@ -7,6 +8,8 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
+
+import attrs
 
 from ...model.logs import Fetched, FetchFrom, LogError
 from ...model.values import TopicPartition
@@ -18,6 +21,7 @@ from ..slices import sliced
 from .batches import written
 from .logs import Logs
 
+READ_COMMITTED: Final = 1
 WAIT_MS_MAX: Final = 30_000  # a client may send more; it then gets an empty answer, and repeats the request
 BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer: clients request up to 50 MiB, and accept less
 WAITING_MAX: Final = 100_000
@@ -35,10 +39,10 @@ def table(logs: Logs) -> Iterator[Api]:
     async def fetch(call: Call, request: Request) -> Answer:
         if getattr(request, "session_id", 0):
             return {"error_code": LogError.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
-        wanted = {}
+        wanted, is_committed = {}, request.isolation_level == READ_COMMITTED
         async for topic in sliced(request.topics):
             async for part in sliced(topic.partitions):
-                wanted[TopicPartition(topic.topic, part.partition)] = _since(part)
+                wanted[TopicPartition(topic.topic, part.partition)] = _since(part, is_committed=is_committed)
         wait_ms = min(max(request.max_wait_ms, 0), WAIT_MS_MAX)
         count, throttle_ms = len(wanted), 0
         is_large = count > MANY
@@ -77,9 +81,10 @@ def table(logs: Logs) -> Iterator[Api]:
     yield Api(messages_of("Fetch", range(4, 13)), fetch, on_rows("READ", "topics", "responses"), is_of_logs=True)
 
 
-def _since(part: Any) -> FetchFrom:
+def _since(part: Any, *, is_committed: bool) -> FetchFrom:
     epoch = part.current_leader_epoch
-    return FetchFrom(part.fetch_offset, max(part.partition_max_bytes, 0), -1 if epoch is None else epoch)
+    bytes_max = max(part.partition_max_bytes, 0)
+    return FetchFrom(part.fetch_offset, bytes_max, -1 if epoch is None else epoch, is_committed)
 
 
 def _row(partition: int, fetched: Fetched) -> dict[str, Any]:
@@ -87,9 +92,9 @@ def _row(partition: int, fetched: Fetched) -> dict[str, Any]:
         "partition_index": partition,
         "error_code": int(fetched.error),
         "high_watermark": fetched.high_watermark,
-        "last_stable_offset": fetched.high_watermark,
+        "last_stable_offset": fetched.stable_offset,
         "log_start_offset": fetched.log_start_offset,
-        "aborted_transactions": [],
+        "aborted_transactions": [attrs.asdict(each) for each in fetched.aborted],
         "preferred_read_replica": -1,
         "records": b"".join(written(stored) for stored in fetched.batches),
     }

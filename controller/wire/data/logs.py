@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Protocol
 
-from ...model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds
+from ...model.logs import (
+    NO_EPOCH,
+    ActiveProducers,
+    Appended,
+    Batch,
+    EpochEnd,
+    Fetched,
+    FetchFrom,
+    Guard,
+    Guarded,
+    LogBounds,
+)
 from ...model.values import TopicPartition
 
 
@@ -16,10 +27,28 @@ class Logs(Protocol):
     take turns for long work."""
 
     def append(
-        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int, client: str = ""
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        batch: Batch,
+        *,
+        acks: int,
+        timeout_ms: int,
+        client: str = "",
+        guard: Guard | None = None,
     ) -> Future[Appended]:
         """The batch is at the end of the log: with acks 0 and 1 of the leader's, with -1 of all that are in sync; or an
-        error after `timeout_ms`. A batch that its producer sent before is in the log once."""
+        error after `timeout_ms`. A batch that its producer sent before is in the log once. Where it would begin a
+        transaction it needs a `guard`, else it gets INVALID_TXN_STATE."""
+
+    def guard(
+        self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int
+    ) -> Future[Guarded]:
+        """What `append` needs for the first batch of a transaction in this partition. Between the two it is to be asked
+        whether that is part of the transaction."""
+
+    def active_producers(self, broker_id: int | None, tp: TopicPartition) -> Future[ActiveProducers]:
+        """The producers that the broker's own log knows, whether it leads or follows."""
 
     def fetch(
         self,

@@ -7,6 +7,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
+import attrs
+
 from ...model.logs import LogBounds, LogError
 from ...model.values import TopicPartition
 from ...runtime.turns import Work
@@ -14,6 +16,7 @@ from ..calls import CLUSTER_ACTION, Api, Call, on_rows
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from .aside import Aside
+from .fetch import READ_COMMITTED
 from .logs import Logs
 from .times import Found, first_since, newest
 
@@ -28,16 +31,25 @@ offset is the end of the broker's own log, not the high watermark."""
 _NOTHING: Final = Found(-1, -1, -1)
 
 
+@attrs.frozen
+class _Reading:
+    """A request. `is_debugging`: of a client that reads as a replica does."""
+
+    call: Call
+    is_debugging: bool
+    isolation_level: int
+
+
 def table(logs: Logs, aside: Aside) -> Iterator[Api]:
     """The rows, over these logs. `aside`: searches batches."""
 
     async def list_offsets(call: Call, request: Request) -> Answer:
-        asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
+        wanted = [(topic.name, part) for topic in request.topics for part in topic.partitions]
         rows: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in request.topics}
-        is_debugging = request.replica_id == DEBUGGING_REPLICA
-        for name, part in asked:
+        asked = _Reading(call, request.replica_id == DEBUGGING_REPLICA, getattr(request, "isolation_level", 0))
+        for name, part in wanted:
             tp = TopicPartition(name, part.partition_index)
-            rows[name].append(await _offset(logs, aside, call, tp, part, is_debugging=is_debugging))
+            rows[name].append(await _offset(logs, aside, asked, tp, part))
         return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
 
     async def offset_for_leader_epoch(call: Call, request: Request) -> Answer:
@@ -66,23 +78,29 @@ async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> d
     }
 
 
-async def _offset(
-    logs: Logs, aside: Aside, call: Call, tp: TopicPartition, part: Any, *, is_debugging: bool
-) -> dict[str, Any]:
+async def _offset(logs: Logs, aside: Aside, asked: _Reading, tp: TopicPartition, part: Any) -> dict[str, Any]:
     since_ms = part.timestamp if part.timestamp >= 0 else -1 if part.timestamp == NEWEST_TIMESTAMP else None
     epoch = -1 if part.current_leader_epoch is None else part.current_leader_epoch
-    named: Any = {"since_ms": since_ms, "is_debugging": is_debugging, "client": call.client}
-    bounds = await asyncio.wrap_future(logs.bounds(call.broker_id, tp, epoch, **named))
-    found = _known(bounds, part.timestamp, is_debugging=is_debugging)
+    named: Any = {"since_ms": since_ms, "is_debugging": asked.is_debugging, "client": asked.call.client}
+    bounds = await asyncio.wrap_future(logs.bounds(asked.call.broker_id, tp, epoch, **named))
+    if asked.isolation_level == READ_COMMITTED:
+        bounds = _below_stable(bounds)
+    found = _known(bounds, part.timestamp, is_debugging=asked.is_debugging)
     if found is None:
-        found = await aside.done(call.client, _search(bounds, part.timestamp)) or _NOTHING
+        found = await aside.done(asked.call.client, _search(bounds, part.timestamp)) or _NOTHING
     return {
         "partition_index": tp.partition,
-        "error_code": _code(bounds.error, call.version),
+        "error_code": _code(bounds.error, asked.call.version),
         "offset": found.offset,
         "timestamp": found.timestamp_ms,
         "leader_epoch": found.leader_epoch,
     }
+
+
+def _below_stable(bounds: LogBounds) -> LogBounds:
+    """The bounds for a read_committed consumer."""
+    batches = tuple(stored for stored in bounds.batches if stored.end_offset <= bounds.stable_offset)
+    return attrs.evolve(bounds, high_watermark=bounds.stable_offset, batches=batches)
 
 
 def _known(bounds: LogBounds, asked: int, *, is_debugging: bool) -> Found | None:

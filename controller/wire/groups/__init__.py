@@ -2,7 +2,6 @@
 
     hosts          what has the coordinators: a protocol that a host implements (the live cluster's `groups` does)
     records        records of `__consumer_offsets` as bytes
-    coordinators   FindCoordinator, and the topic `__consumer_offsets`
     members        JoinGroup, SyncGroup, Heartbeat, LeaveGroup
     offsets        OffsetCommit, OffsetFetch, OffsetDelete
     listing        ListGroups, DescribeGroups, DeleteGroups
@@ -14,17 +13,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from ...groups.requests import GroupSettings
 from ..apis import versions
+from ..apis.coordinating import GROUP_KEYS
 from ..calls import Api
-from . import coordinators, listing, members, newer, offsets
+from ..coordinators import GROUPS, PARTITIONS
+from ..coordinators import row as coordinators
+from . import listing, members, newer, offsets
 from .hosts import Groups as Groups
 from .records import GroupRecords as GroupRecords
-
-OFFSETS_PARTITIONS: Final = 50
-"""Kafka's default of offsets.topic.num.partitions."""
 
 
 def with_groups(
@@ -32,13 +30,13 @@ def with_groups(
     base: Mapping[int, Api],
     *,
     settings: GroupSettings | None = None,
-    offsets_partitions: int = OFFSETS_PARTITIONS,
+    offsets_partitions: int = PARTITIONS,
 ) -> dict[int, Api]:
     """The APIs of `base`, and those of groups, by API key. `offsets_partitions`: of `__consumer_offsets`, if it has to
     be created."""
     groups.begin(GroupRecords(), settings)
     rows = (
-        coordinators.row(offsets_partitions),
+        coordinators(offsets_partitions, {GROUP_KEYS: GROUPS}),
         *members.table(groups),
         *offsets.table(groups),
         *listing.table(groups),

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from ...groups.records import RecordCodec
-from ...groups.replies import Answered, GroupError, Listed, Reply
+from ...coordinators import CoordinatorError
+from ...coordinators.turn import Answered
+from ...groups.records import GroupCodec
+from ...groups.replies import Listed, Reply
 from ...groups.requests import GroupRequest, GroupSettings
-from ..calls import Api, Call, Handler, on_groups
+from ..calls import Api, Call, Handler, on_named
 from ..messages import messages_of
 from ..security import ANONYMOUS
 from ..security.acls import GROUP, TOPIC
 
 T = TypeVar("T")
-NO_RIGHTS: Final = GroupError.GROUP_AUTHORIZATION_FAILED
+NO_RIGHTS: Final = CoordinatorError.GROUP_AUTHORIZATION_FAILED
 GROUP_OPERATIONS: Final = frozenset({3, 6, 8})
 """READ, DELETE and DESCRIBE, by Kafka's numbers."""
 
@@ -25,14 +27,14 @@ class Groups(Protocol):
     """Every call returns at once; the future has the answer. `broker_id`: the broker whose address the client called,
     None for the common address, where any coordinator answers."""
 
-    def begin(self, codec: RecordCodec, settings: GroupSettings | None = None) -> None:
+    def begin(self, codec: GroupCodec, settings: GroupSettings | None = None) -> None:
         """Answer requests from now on. `codec`: for the records. `settings` None: unchanged."""
 
     def ask(self, broker_id: int | None, asked: GroupRequest) -> Future[Reply]:
         """The answer of the coordinator of the group, NOT_COORDINATOR if it is elsewhere. A Join or a Sync may wait for
         other members."""
 
-    def listed(self, broker_id: int | None) -> Future[tuple[GroupError, list[Listed]]]:
+    def listed(self, broker_id: int | None) -> Future[tuple[CoordinatorError, list[Listed]]]:
         """All groups whose coordinators are on this broker."""
 
 
@@ -42,10 +44,10 @@ Row: TypeAlias = tuple[str, range, Handler, str]
 
 def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
     for name, versions, handler, right in rows:
-        yield Api(messages_of(name, versions), handler, on_groups(right), is_of_logs=True, never_waits=never_waits)
+        yield Api(messages_of(name, versions), handler, on_named(right), is_of_logs=True, never_waits=never_waits)
 
 
-async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | GroupError:
+async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | CoordinatorError:
     """The answer of this kind, or the error of the whole request."""
     reply: Any = await asyncio.wrap_future(groups.ask(call.broker_id, asked))
     return reply.error if isinstance(reply, Answered) and kind is not Answered else reply

@@ -8,7 +8,9 @@ from typing import Any, Final
 
 import attrs
 
-from ...groups.replies import Answered, Described, GroupError, Listed
+from ...coordinators import CoordinatorError
+from ...coordinators.turn import Answered
+from ...groups.replies import Described, Listed
 from ...groups.requests import DeleteGroup, Describe
 from ..calls import Api, Call
 from ..protocol import Answer, Request
@@ -52,7 +54,7 @@ class _Listing:
         rows = [{"group_id": g, "error_code": int(await self._delete(call, g))} async for g in sliced(groups)]
         return {"results": rows}
 
-    async def _delete(self, call: Call, group: str) -> GroupError:
+    async def _delete(self, call: Call, group: str) -> CoordinatorError:
         if not may(call, "DELETE", group):
             return NO_RIGHTS
         found = await ask(self.groups, call, DeleteGroup(group), Answered)

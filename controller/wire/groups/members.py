@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import attrs
 
-from ...groups.replies import Answered, GroupError, Joined, Left, Synced
+from ...coordinators import CoordinatorError
+from ...coordinators.turn import Answered
+from ...groups.replies import Joined, Left, Synced
 from ...groups.requests import Heartbeat, Join, Leave, Leaving, Sync
 from ..calls import Api, Call
 from ..protocol import Answer, Request
@@ -131,5 +133,5 @@ def _leaving(call: Call, request: Request) -> tuple[Leaving, ...]:
     return tuple(Leaving(each.member_id, each.group_instance_id) for each in request.members)
 
 
-def _left(leaving: Leaving, error: GroupError) -> dict[str, Any]:
+def _left(leaving: Leaving, error: CoordinatorError) -> dict[str, Any]:
     return {"member_id": leaving.member_id, "group_instance_id": leaving.instance_id, "error_code": int(error)}

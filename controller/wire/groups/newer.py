@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..calls import Api, Call, on_groups
+from ..calls import Api, Call, on_named
 from ..messages import messages_of
 from ..protocol import Answer, Request
 
@@ -20,5 +20,5 @@ async def refuse(_: Call, __: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(messages_of("ConsumerGroupHeartbeat", range(2)), refuse, on_groups("READ"), is_of_logs=True, never_waits=True),
+    Api(messages_of("ConsumerGroupHeartbeat", range(2)), refuse, on_named("READ"), is_of_logs=True, never_waits=True),
 )

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import attrs
 
+from ...coordinators import CoordinatorError
 from ...groups.records import Committed
-from ...groups.replies import FetchedOffsets, GroupError, OffsetErrors
+from ...groups.replies import FetchedOffsets, OffsetErrors
 from ...groups.requests import Commit, DeleteOffsets, FetchOffsets
 from ...model.values import TopicPartition
 from ..calls import Api, Call
@@ -21,7 +22,7 @@ from ..slices import in_parts, sliced
 from .hosts import NO_RIGHTS, Groups, apis, ask, identity, may, may_topic
 
 _GROUPS_SINCE: Final = 8
-_NO_TOPIC_RIGHTS: Final = GroupError.TOPIC_AUTHORIZATION_FAILED
+_NO_TOPIC_RIGHTS: Final = CoordinatorError.TOPIC_AUTHORIZATION_FAILED
 
 
 @attrs.frozen
@@ -31,15 +32,15 @@ class _Offsets:
     async def offset_commit(self, call: Call, request: Request) -> Answer:
         if not may(call, "READ", request.group_id):
             return await mirrored(fields_of(call.messages.response), call.version, request, int(NO_RIGHTS), "")
-        asked, now_ms = _asked(request.topics), time.time_ns() // 1_000_000
-        offsets = {tp: _committed(part, now_ms) async for tp, part in sliced(asked)}
+        asked, now_ms = asked_of(request.topics), time.time_ns() // 1_000_000
+        offsets = {tp: committed_of(part, now_ms) async for tp, part in sliced(asked)}
         allowed = {tp: c async for tp, c in sliced(offsets.items()) if may_topic(call, "READ", tp.topic)}
         errors = await self._commit(call, request, allowed)
-        return {"topics": await _topics((tp, _error(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in offsets)}
+        return {"topics": await topics_of((tp, error_row(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in offsets)}
 
     async def _commit(
         self, call: Call, request: Request, offsets: Mapping[TopicPartition, Committed]
-    ) -> dict[TopicPartition, GroupError]:
+    ) -> dict[TopicPartition, CoordinatorError]:
         if not offsets:
             return {}
         instance_id = getattr(request, "group_instance_id", None)
@@ -49,14 +50,21 @@ class _Offsets:
         return dict(found.errors) if isinstance(found, OffsetErrors) else dict.fromkeys(offsets, found)
 
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
+        is_stable = bool(getattr(request, "require_stable", None))
         if call.version < _GROUPS_SINCE:
-            return await self._fetched(call, request.group_id, request.topics)
+            return await self._fetched(call, request.group_id, request.topics, is_stable=is_stable)
         groups = {g.group_id: g.topics for g in request.groups}  # each once, since each may be answered with much
-        rows = [{"group_id": g, **await self._fetched(call, g, topics)} async for g, topics in sliced(groups.items())]
+        rows = [
+            {"group_id": g, **await self._fetched(call, g, topics, is_stable=is_stable)}
+            async for g, topics in sliced(groups.items())
+        ]
         return {"groups": rows}
 
-    async def _fetched(self, call: Call, group: str, topics: Sequence[Any] | None) -> dict[str, Any]:
-        """The offsets of the partitions of `topics`; None: all that the group has."""
+    async def _fetched(
+        self, call: Call, group: str, topics: Sequence[Any] | None, *, is_stable: bool
+    ) -> dict[str, Any]:
+        """The offsets of the partitions of `topics`; None: all that the group has. `is_stable`: only those that no open
+        transaction is about to replace."""
         if not may(call, "DESCRIBE", group):
             return await _refused(topics, NO_RIGHTS)
         sees = partial(may_topic, call, "DESCRIBE")
@@ -67,23 +75,28 @@ class _Offsets:
             parts = [tuple(part) async for part in in_parts(shown)] or [()]
         rows = [(tp, _offset(tp, None, _NO_TOPIC_RIGHTS)) async for tp, seen in sliced(wanted.items()) if not seen]
         for part in parts:
-            found = await ask(self.groups, call, FetchOffsets(group, part), FetchedOffsets)
+            found = await ask(self.groups, call, FetchOffsets(group, part, is_stable), FetchedOffsets)
             if not isinstance(found, FetchedOffsets):
                 return await _refused(topics, found)
-            rows += [(tp, _offset(tp, c)) async for tp, c in sliced(found.offsets.items()) if sees(tp.topic)]
-        return {"error_code": 0, "topics": await _topics(rows)}
+            errors = dict.fromkeys(found.unstable, CoordinatorError.UNSTABLE_OFFSET_COMMIT)
+            rows += [
+                (tp, _offset(tp, c, errors.get(tp, CoordinatorError.NONE)))
+                async for tp, c in sliced(found.offsets.items())
+                if sees(tp.topic)
+            ]
+        return {"error_code": 0, "topics": await topics_of(rows)}
 
     async def offset_delete(self, call: Call, request: Request) -> Answer:
         if not may(call, "DELETE", request.group_id):
             return {"error_code": int(NO_RIGHTS), "topics": []}
-        asked = {tp: None async for tp, _ in sliced(_asked(request.topics))}
+        asked = {tp: None async for tp, _ in sliced(asked_of(request.topics))}
         allowed = tuple([tp async for tp in sliced(asked) if may_topic(call, "READ", tp.topic)])
         found = await ask(self.groups, call, DeleteOffsets(request.group_id, allowed), OffsetErrors)
         if not isinstance(found, OffsetErrors):
             return {"error_code": int(found), "topics": []}
         errors = found.errors
-        rows = ((tp, _error(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in asked)
-        return {"error_code": 0, "topics": await _topics(rows)}
+        rows = ((tp, error_row(tp, errors.get(tp, _NO_TOPIC_RIGHTS))) for tp in asked)
+        return {"error_code": 0, "topics": await topics_of(rows)}
 
 
 def table(groups: Groups) -> Iterator[Api]:
@@ -96,7 +109,8 @@ def table(groups: Groups) -> Iterator[Api]:
     return apis(rows, never_waits=True)
 
 
-def _asked(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+def asked_of(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    """Each partition that is requested, with its row."""
     return ((TopicPartition(topic.name, part.partition_index), part) for topic in topics for part in topic.partitions)
 
 
@@ -104,12 +118,13 @@ def _wanted(topics: Iterable[Any]) -> Iterator[TopicPartition]:
     return (TopicPartition(topic.name, part) for topic in topics for part in topic.partition_indexes)
 
 
-def _committed(part: Any, now_ms: int) -> Committed:
+def committed_of(part: Any, now_ms: int) -> Committed:
+    """The offset in a row of a request."""
     epoch = getattr(part, "committed_leader_epoch", None)
     return Committed(part.committed_offset, -1 if epoch is None else epoch, part.committed_metadata or "", now_ms)
 
 
-async def _topics(rows: Iterable[tuple[TopicPartition, dict[str, Any]]]) -> list[dict[str, Any]]:
+async def topics_of(rows: Iterable[tuple[TopicPartition, dict[str, Any]]]) -> list[dict[str, Any]]:
     """Rows about partitions as the list of topics of an answer."""
     topics: dict[str, list[dict[str, Any]]] = {}
     async for tp, row in sliced(rows):
@@ -117,11 +132,14 @@ async def _topics(rows: Iterable[tuple[TopicPartition, dict[str, Any]]]) -> list
     return [{"name": name, "partitions": parts} for name, parts in topics.items()]
 
 
-def _error(tp: TopicPartition, error: GroupError) -> dict[str, Any]:
+def error_row(tp: TopicPartition, error: CoordinatorError) -> dict[str, Any]:
+    """The row of an answer."""
     return {"partition_index": tp.partition, "error_code": int(error)}
 
 
-def _offset(tp: TopicPartition, committed: Committed | None, error: GroupError = GroupError.NONE) -> dict[str, Any]:
+def _offset(
+    tp: TopicPartition, committed: Committed | None, error: CoordinatorError = CoordinatorError.NONE
+) -> dict[str, Any]:
     return {
         "partition_index": tp.partition,
         "committed_offset": -1 if committed is None else committed.offset,
@@ -131,7 +149,7 @@ def _offset(tp: TopicPartition, committed: Committed | None, error: GroupError =
     }
 
 
-async def _refused(topics: Sequence[Any] | None, error: GroupError) -> dict[str, Any]:
+async def _refused(topics: Sequence[Any] | None, error: CoordinatorError) -> dict[str, Any]:
     """Above, and in each row, since version 1 has no place above."""
     rows = ((tp, _offset(tp, None, error)) for tp in _wanted(topics or ()))
-    return {"error_code": int(error), "topics": await _topics(rows)}
+    return {"error_code": int(error), "topics": await topics_of(rows)}

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
+import attrs
 from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
+from ...coordinators.records import Producer
 from ...groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from ...model.logs import Batch, StoredBatch
 from ...model.values import TopicPartition
-from ..codec import MemoryRecordsBuilder
-from ..data.batches import entries
+from ..data.batches import packed, pairs, transactional
 from ..messages import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from ..protocol import build
 
@@ -28,29 +29,36 @@ VALUE: Final = 3
 _KEYS: Final = 10_000
 _GROUP_ID_MAX: Final = 255  # characters; keys with longer ones are not kept, since a client may invent any
 _VERSION: Final = struct.Struct(">h")
-_BATCH_BYTES: Final = 100 * 1024 * 1024  # how much one batch may take is the log's business
+
+
+_Place = tuple[int, bytes | None]
+"""The offset of a batch, and the value of a record in it."""
 
 
 class GroupRecords:
-    """A `RecordCodec`."""
+    """A `GroupCodec`."""
 
-    def encode(self, records: Sequence[Record], now_ms: int) -> Batch:
+    def encode(self, records: Sequence[Record], now_ms: int, producer: Producer | None = None) -> Batch:
         """One batch with all of them, in this order."""
-        builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=_BATCH_BYTES)
-        for record in records:
-            key, value = _written(record)
-            builder.append(timestamp=now_ms, key=key, value=value)
-        builder.close()
-        return Batch(bytes(builder.buffer()), len(records), now_ms)
+        batch = packed(map(_written, records), now_ms)
+        return batch if producer is None else transactional(batch, producer.producer_id, producer.producer_epoch)
 
     def decode(self, batches: Iterable[StoredBatch]) -> list[Record]:
-        """The last record of each key, without unknown keys. No other value is decoded."""
-        last: dict[bytes, bytes | None] = {}
+        """The last valid record of each key, without unknown keys, and offsets in open transactions. No other value is
+        decoded."""
+        last: dict[bytes, _Place] = {}
+        open_now: dict[int, dict[bytes, _Place]] = {}
         for stored in batches:
-            for key, value in _pairs(stored):
-                last.pop(key, None)
-                last[key] = value
-        return [record for key, value in last.items() if (record := _read(key, value)) is not None]
+            batch = stored.batch
+            if batch.marker is not None:
+                ended = open_now.pop(batch.producer_id, {})
+                for key, place in ended.items() if batch.marker.is_commit else ():
+                    _put(last, key, place)
+                continue
+            target = open_now.setdefault(batch.producer_id, {}) if batch.is_transactional else last
+            for key, value in pairs(stored):
+                _put(target, key, (stored.base_offset, value))
+        return [*_records(last), *_still_open(last, open_now)]
 
     def subscribed(self, metadata: bytes) -> frozenset[str] | None:
         """The topics that a consumer subscribes to; None for what is no subscription."""
@@ -60,10 +68,25 @@ class GroupRecords:
             return None
 
 
-def _pairs(stored: StoredBatch) -> Iterator[tuple[bytes, bytes | None]]:
-    for entry in entries(stored.batch):
-        if entry is not None and entry.key is not None:
-            yield entry.key, entry.value
+def _put(target: dict[bytes, _Place], key: bytes, place: _Place) -> None:
+    """At the end, unless the present value was written later."""
+    if key not in target or target[key][0] <= place[0]:
+        target.pop(key, None)
+        target[key] = place
+
+
+def _records(places: Mapping[bytes, _Place]) -> Iterator[Record]:
+    found = (_read(key, value) for key, (_, value) in places.items())
+    return (record for record in found if record is not None)
+
+
+def _still_open(last: Mapping[bytes, _Place], open_now: Mapping[int, Mapping[bytes, _Place]]) -> Iterator[Record]:
+    """Those in open transactions that were not written again since."""
+    for producer_id, places in open_now.items():
+        newer = {key: place for key, place in places.items() if key not in last or last[key][0] < place[0]}
+        for record in _records(newer):
+            if isinstance(record, OffsetRecord):
+                yield attrs.evolve(record, producer_id=producer_id)
 
 
 def _written(record: Record) -> tuple[bytes, bytes | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...coordinators.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...model.errors import ErrorCode
 from ..apis.coordinating import Coordinator, finding, leading
 from ..calls import OPEN, Api, Call

@@ -119,5 +119,5 @@ def _row(user: str, code: int, message: str | None) -> dict[str, Any]:
 CREDENTIALS: Final = Api(
     messages_of("AlterUserScramCredentials", range(1)),
     alter,
-    Access("ALTER", by_handler=True),
+    Access("ALTER", by_handler="each user"),
 )

@@ -16,7 +16,7 @@ from typing import Final
 import attrs
 
 from ...admin import Results
-from ...groups.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from ...coordinators.partitions import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from ...host import Controller
 from ...model.errors import NotController, TopicAlreadyExists
 from ...model.requests import CreatedTopic, NewTopic

@@ -1,9 +1,9 @@
 """The rights of clients, from a file: Kafka's ACLs.
 
-A resource is `CLUSTER`, `TOPIC:<name>`, `GROUP:<id>` or `BROKER:<id>`, an operation is one of Kafka's names. `TOPIC:`
-alone asks about some topic: for a producer id a producer needs the right to write to one of them (KIP-679). Without a
-row that allows it an operation is refused; a row that denies it overrides all others. READ, WRITE, DELETE and ALTER
-allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
+A resource is `CLUSTER`, `TOPIC:<name>`, `GROUP:<id>`, `TRANSACTIONAL_ID:<id>` or `BROKER:<id>`, an operation is one of
+Kafka's names. `TOPIC:` alone asks about some topic: for a producer id a producer needs the right to write to one of
+them (KIP-679). Without a row that allows it an operation is refused; a row that denies it overrides all others. READ,
+WRITE, DELETE and ALTER allow DESCRIBE, too, and ALTER_CONFIGS allows DESCRIBE_CONFIGS, as in Kafka.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ OPERATIONS: Final = MappingProxyType(
 CLUSTER: Final = "CLUSTER"
 TOPIC: Final = "TOPIC:"
 GROUP: Final = "GROUP:"
+TRANSACTIONAL_ID: Final = "TRANSACTIONAL_ID:"
 BROKER: Final = "BROKER:"
 """A broker id, for which a client with CLUSTER_ACTION may register and send what a broker sends."""
 EVERYBODY: Final = "User:*"
 _ALL: Final = "ALL"
-_NAMED: Final = re.compile(f"(?:{TOPIC}|{GROUP}|{BROKER}).")
+_KINDS: Final = "CLUSTER, TOPIC:<name>, GROUP:<id>, TRANSACTIONAL_ID:<id> or BROKER:<id>"
+_NAMED: Final = re.compile(f"(?:{TOPIC}|{GROUP}|{TRANSACTIONAL_ID}|{BROKER}).")
 _IMPLIED: Final = {
     "DESCRIBE": frozenset({"DESCRIBE", "READ", "WRITE", "DELETE", "ALTER"}),
     "DESCRIBE_CONFIGS": frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"}),
@@ -135,7 +137,7 @@ def _row(said: Any) -> Acl:
         raise ValueError(f"operations are some of {', '.join(OPERATIONS)}, or ALL, not {said['operations']!r:.200}")
     for each in resources:
         if each != CLUSTER and not (isinstance(each, str) and _NAMED.match(each)):
-            raise ValueError(f"a resource is CLUSTER, TOPIC:<name>, GROUP:<id> or BROKER:<id>, not {each!r:.200}")
+            raise ValueError(f"a resource is {_KINDS}, not {each!r:.200}")
     permission = said.get("permission", "ALLOW")
     if not resources or permission not in {"ALLOW", "DENY"}:
         raise ValueError(f"an acl has resources, and a permission ALLOW or DENY: {said!r:.200}")

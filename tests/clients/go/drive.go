@@ -26,6 +26,9 @@ var clients = map[string]func(address string, who *login) (any, error){
 	"kafka-go": newKafkaGo,
 	"kgo":      newKgo,
 	"sarama":   newSarama,
+
+	"franz-go transactions": newKgoTransactions,
+	"sarama transactions":   newSaramaTransactions,
 }
 
 func main() {

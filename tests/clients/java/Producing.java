@@ -12,16 +12,13 @@ import java.util.concurrent.Future;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
-import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
  * Kafka's own producers, as many as there are sets of properties, in one JVM.
  *
  * <p>A line of standard input is a JSON list: the properties of a producer, a topic, and a list of keys, of which each
- * (null too) is a record. The answer is a line of JSON: {"ok": [for each record its partition, or the name of the error]},
- * or {"error": [its name, whether it is retriable, its message]} of a producer that cannot begin.
+ * (null too) is a record. The answer is a line of JSON: {"ok": [for each record its partition, or the name of the error]}.
  */
 public final class Producing {
     public static void main(String[] none) throws Exception {
@@ -30,26 +27,16 @@ public final class Producing {
         BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             JsonNode words = json.readTree(line);
-            Map<String, Object> answer;
-            try {
-                KafkaProducer<String, String> producer = producers.computeIfAbsent(words.get(0), Producing::open);
-                answer = Map.of("ok", send(producer, words.get(1).asText(), words.get(2)));
-            } catch (KafkaException error) {
-                boolean retriable = error instanceof RetriableException;
-                answer = Map.of("error", List.of(error.getClass().getSimpleName(), retriable, String.valueOf(error.getMessage())));
-            }
-            System.out.println(json.writeValueAsString(answer));
+            KafkaProducer<String, String> producer = producers.computeIfAbsent(words.get(0), Producing::open);
+            List<Object> ended = send(producer, words.get(1).asText(), words.get(2));
+            System.out.println(json.writeValueAsString(Map.of("ok", ended)));
         }
     }
 
     private static KafkaProducer<String, String> open(JsonNode named) {
         Map<String, Object> properties = new HashMap<>();
         named.fields().forEachRemaining(field -> properties.put(field.getKey(), field.getValue().asText()));
-        KafkaProducer<String, String> made = new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer());
-        if (properties.containsKey("transactional.id")) {
-            made.initTransactions();
-        }
-        return made;
+        return new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer());
     }
 
     private static List<Object> send(KafkaProducer<String, String> producer, String topic, JsonNode keys) throws Exception {

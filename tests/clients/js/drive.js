@@ -1,8 +1,9 @@
 // kafkajs, unmodified; arguments: the address, and more of its settings as JSON. A line of standard input is a JSON list,
-// a method of its admin client (or readGroup) and what it takes; the answer is a line of JSON, {"ok": what it resolved to}
+// a method of its admin client (or one of our own) and what it takes; the answer is a line of JSON, {"ok": what it resolved to}
 // or {"error": what it was rejected with}.
 const readline = require("readline");
 const { Kafka, logLevel } = require("kafkajs");
+const transactions = require("./transactions.js");
 
 // The values of so many records, each committed. The member then stays in its group until the process ends.
 function readGroup(kafka, group, topic, count) {
@@ -30,12 +31,12 @@ async function main() {
   const kafka = new Kafka({ clientId: "driven", brokers: [address], logLevel: logLevel.NOTHING, ...JSON.parse(more) });
   const admin = kafka.admin();
   await admin.connect();
+  const own = { readGroup: (...args) => readGroup(kafka, ...args), ...transactions(kafka) };
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [method, ...args] = JSON.parse(line);
     let answer;
     try {
-      const called = method === "readGroup" ? readGroup(kafka, ...args) : admin[method](...args);
-      answer = { ok: (await called) ?? null };
+      answer = { ok: (await (own[method] ?? admin[method])(...args)) ?? null };
     } catch (error) {
       answer = { error: { name: error.name, message: error.message, type: error.type, errors: error.errors } };
     }

@@ -1,7 +1,8 @@
 """A coordinator on a broker, and the log that it reads and writes for as long as the broker leads it.
 
 All records that are due are one batch, with acks=all, or several where that would be too large. Whether it would is
-found before it is encoded, since encoding takes long for what clients can send.
+found before it is encoded, since encoding takes long for what clients can send. Records that belong to a transaction of
+a client have a batch of their own.
 """
 
 from __future__ import annotations
@@ -9,52 +10,56 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final
+from itertools import groupby
+from typing import Any, Final, Generic, TypeVar
 
 import attrs
 
-from ..groups import Append, Coordinator
-from ..groups.records import Record, RecordCodec
-from ..groups.replies import GroupError
+from ..coordinators import Append, CoordinatorError, Machine
+from ..coordinators.records import Producer, RecordCodec
 from ..model.logs import Appended, LogError
 from ..model.values import TopicPartition
 from ..simulated.replica import Replica
-from .logs import ACKS_ALL, LiveLogs
+from .appending import ACKS_ALL
+from .logs import LiveLogs
 
 APPEND_MS: Final = 5_000
 """How long an append may take, as Kafka's offsets.commit.timeout.ms."""
 _BATCH_BYTES: Final = 900_000  # a little less than max.message.bytes
 _BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes: more in one request is refused at once
-_ERRORS: Final[Mapping[LogError, GroupError]] = {
-    LogError.NONE: GroupError.NONE,
-    LogError.UNKNOWN_TOPIC_OR_PARTITION: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_ENOUGH_REPLICAS: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: GroupError.COORDINATOR_NOT_AVAILABLE,
-    LogError.NOT_LEADER_OR_FOLLOWER: GroupError.NOT_COORDINATOR,
-    LogError.KAFKA_STORAGE_ERROR: GroupError.NOT_COORDINATOR,
-    LogError.MESSAGE_TOO_LARGE: GroupError.INVALID_COMMIT_OFFSET_SIZE,
-    LogError.REQUEST_TIMED_OUT: GroupError.REQUEST_TIMED_OUT,
+_ERRORS: Final[Mapping[LogError, CoordinatorError]] = {
+    LogError.NONE: CoordinatorError.NONE,
+    LogError.UNKNOWN_TOPIC_OR_PARTITION: CoordinatorError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_ENOUGH_REPLICAS: CoordinatorError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: CoordinatorError.COORDINATOR_NOT_AVAILABLE,
+    LogError.NOT_LEADER_OR_FOLLOWER: CoordinatorError.NOT_COORDINATOR,
+    LogError.KAFKA_STORAGE_ERROR: CoordinatorError.NOT_COORDINATOR,
+    LogError.MESSAGE_TOO_LARGE: CoordinatorError.INVALID_COMMIT_OFFSET_SIZE,
+    LogError.REQUEST_TIMED_OUT: CoordinatorError.REQUEST_TIMED_OUT,
+    LogError.INVALID_PRODUCER_EPOCH: CoordinatorError.INVALID_PRODUCER_EPOCH,
+    LogError.INVALID_TXN_STATE: CoordinatorError.INVALID_TXN_STATE,
 }
+M = TypeVar("M", bound=Machine[Any, Any])
 log = logging.getLogger(__name__)
 
 
 @attrs.define(eq=False)
-class Led:
+class Led(Generic[M]):
     """The coordinator while `replica` leads under that epoch. `ended`: is called with the result of each append. `due`:
     records to append."""
 
     broker_id: int
     replica: Replica
     leader_epoch: int
-    coordinator: Coordinator
+    coordinator: M
     logs: LiveLogs
-    codec: RecordCodec
-    ended: Callable[[Led, Append, GroupError], None]
+    codec: RecordCodec[Any]
+    ended: Callable[[Led[M], Append, CoordinatorError], None]
     due: list[Append] = attrs.field(factory=list)
 
     @property
     def tp(self) -> TopicPartition:
-        """The partition of `__consumer_offsets`."""
+        """The partition of the internal topic."""
         return TopicPartition(self.replica.topic, self.replica.partition)
 
     @property
@@ -62,7 +67,7 @@ class Led:
         """Whether the coordinator must be loaded, and all records that a former leader acknowledged are readable."""
         return not self.coordinator.is_loaded and self.replica.log.high_watermark >= self.replica.epoch_start
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[Any]:
         """The records of the log: the last one of each key."""
         return self.codec.decode(self.logs.committed(self.replica))
 
@@ -71,30 +76,36 @@ class Led:
     def send(self, now_ms: int) -> None:
         """Append the records that are due."""
         appends, self.due = self.due, []
-        if appends:
-            self._send(appends, now_ms)
+        for producer, together in groupby(appends, lambda append: append.producer):
+            if producer is None:
+                self._send(list(together), now_ms)
+            else:
+                for append in together:
+                    self._send([append], now_ms, producer)
 
-    def _send(self, appends: Sequence[Append], now_ms: int) -> None:
+    def _send(self, appends: Sequence[Append], now_ms: int, producer: Producer | None = None) -> None:
         least = sum(record.bytes_min for append in appends for record in append.records)
         if least > _BATCH_BYTES and len(appends) > 1:
             self._send_halves(appends, now_ms)
             return
         if least > _BYTES_MAX:
-            self._end(appends, GroupError.INVALID_COMMIT_OFFSET_SIZE)
+            self._end(appends, CoordinatorError.INVALID_COMMIT_OFFSET_SIZE)
             return
         try:
-            batch = self.codec.encode([record for append in appends for record in append.records], now_ms)
+            batch = self.codec.encode([record for append in appends for record in append.records], now_ms, producer)
         except Exception:
             if len(appends) > 1:
                 self._send_halves(appends, now_ms)  # so that one request fails, and not all that came with it
                 return
-            log.exception("records of groups could not be encoded")
-            self._end(appends, GroupError.UNKNOWN_SERVER_ERROR)
+            log.exception("records of %s could not be encoded", self.tp)
+            self._end(appends, CoordinatorError.UNKNOWN_SERVER_ERROR)
             return
         if len(batch.payload) > _BATCH_BYTES and len(appends) > 1:
             self._send_halves(appends, now_ms)
         else:
-            future = self.logs.append(self.broker_id, self.tp, batch, acks=ACKS_ALL, timeout_ms=APPEND_MS)
+            named: dict[str, Any] = {"acks": ACKS_ALL, "timeout_ms": APPEND_MS}
+            guard = None if producer is None else producer.guard
+            future = self.logs.append(self.broker_id, self.tp, batch, **named, guard=guard)
             future.add_done_callback(lambda done: self._end(appends, _error(done)))
 
     def _send_halves(self, appends: Sequence[Append], now_ms: int) -> None:
@@ -102,12 +113,12 @@ class Led:
         self._send(appends[:half], now_ms)
         self._send(appends[half:], now_ms)
 
-    def _end(self, appends: Sequence[Append], error: GroupError) -> None:
+    def _end(self, appends: Sequence[Append], error: CoordinatorError) -> None:
         for append in appends:
             self.ended(self, append, error)
 
 
-def _error(done: Future[Appended]) -> GroupError:
+def _error(done: Future[Appended]) -> CoordinatorError:
     if done.cancelled() or done.exception() is not None:
-        return GroupError.UNKNOWN_SERVER_ERROR
-    return _ERRORS.get(done.result().error, GroupError.UNKNOWN_SERVER_ERROR)
+        return CoordinatorError.UNKNOWN_SERVER_ERROR
+    return _ERRORS.get(done.result().error, CoordinatorError.UNKNOWN_SERVER_ERROR)

@@ -1,0 +1,98 @@
+"""The coordinators of transactions in a live cluster, and the markers that end transactions.
+
+* A marker is written by the leader of its partition, whichever broker of this process that is. A partition that was
+  deleted needs none.
+* `LiveGroups` hears of every marker in `__consumer_offsets` before the coordinator of the transaction does, so that a
+  transaction is complete when its offsets are valid.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from functools import partial
+from typing import ClassVar
+
+import attrs
+
+from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, Output
+from ..coordinators.records import RecordCodec
+from ..model.logs import Appended, EndMarker, LogError
+from ..model.values import TopicPartition
+from ..transactions import Coordinator, refused
+from ..transactions.coordinator import Marking
+from ..transactions.records import TransactionRecord
+from ..transactions.replies import Reply
+from ..transactions.requests import TransactionRequest, TransactionSettings
+from .coordinators import Coordinators
+from .futures import complete, work_for
+from .groups import LiveGroups
+from .led import APPEND_MS, Led
+
+TransactionCodec = RecordCodec[TransactionRecord]
+
+
+@attrs.define(eq=False)
+class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
+    """One for each partition of `__transaction_state`. `groups`: those of the same brokers."""
+
+    topic: ClassVar[str] = TRANSACTIONS_TOPIC
+    groups: LiveGroups
+    settings: TransactionSettings = attrs.field(factory=TransactionSettings)
+
+    def begin(self, codec: TransactionCodec, settings: TransactionSettings | None = None) -> None:
+        """Answer requests from now on. `codec`: for the records."""
+        self._codec = codec
+        self.settings = settings or self.settings
+
+    def end(
+        self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int, marker: EndMarker
+    ) -> Future[Appended]:
+        """Write a marker, on this broker if it leads (None: on any). Any thread may call it."""
+        done: Future[Appended] = Future()
+
+        def write() -> None:
+            asked = (broker_id, tp, producer_id, producer_epoch, marker)
+            written = self.logs.end_transaction(*asked, timeout_ms=APPEND_MS)
+            written.add_done_callback(partial(self._written, tp, producer_id, marker, done))
+
+        self.soon(work_for(done, write))
+        return done
+
+    def _written(
+        self, tp: TopicPartition, producer_id: int, marker: EndMarker, done: Future[Appended], written: Future[Appended]
+    ) -> None:
+        answer = Appended(LogError.UNKNOWN_SERVER_ERROR) if written.exception() is not None else written.result()
+        if tp.topic == OFFSETS_TOPIC and not answer.error:
+            self.groups.transaction_ended(tp.partition, producer_id, is_commit=marker.is_commit)
+        complete(done, answer)
+
+    # --- what a host of coordinators does
+
+    def _made(self, codec: TransactionCodec) -> Coordinator:  # noqa: ARG002 - its records need nothing else
+        return Coordinator(self.settings, self.logs.next_producer_id, self._held)
+
+    def _name_in(self, asked: TransactionRequest) -> str:
+        return asked.transactional_id
+
+    def _refused(self, asked: TransactionRequest) -> Reply:
+        return refused(asked, CoordinatorError.NOT_COORDINATOR)
+
+    def _took(self, led: Led[Coordinator], output: Output) -> None:
+        super()._took(led, output)
+        for marking in led.coordinator.markings():
+            self._mark(led, marking)
+
+    def _mark(self, led: Led[Coordinator], marking: Marking) -> None:
+        if self._unknown([marking.tp]) and led.tp in self.brokers[led.broker_id].metadata:
+            self.soon(partial(self._marked, led, marking, CoordinatorError.NONE))
+            return
+        marker = EndMarker(marking.is_commit, led.leader_epoch)
+        written = self.end(None, marking.tp, marking.producer_id, marking.producer_epoch, marker)
+        written.add_done_callback(lambda done: self._marked(led, marking, _error(done.result())))
+
+    def _marked(self, led: Led[Coordinator], marking: Marking, error: CoordinatorError) -> None:
+        self._took(led, led.coordinator.marked(marking, error, self._now_ms()))
+
+
+def _error(written: Appended) -> CoordinatorError:
+    return CoordinatorError.UNKNOWN_SERVER_ERROR if written.error else CoordinatorError.NONE

@@ -1,0 +1,427 @@
+"""The coordinator of the transactional ids in one partition of `__transaction_state`, as a state machine.
+
+Rules (those of `kedge.controller.coordinators.machine`, and Kafka's)
+* One change of a transactional id is in progress at a time; requests meanwhile get CONCURRENT_TRANSACTIONS.
+* When the end of a transaction is in the log it is decided: End is answered, and the host writes a marker into each
+  partition (`Marking`) and reports the result with `marked`. A marker that could not be written is tried again. When
+  all are written the transaction is complete. A coordinator that loads a decided transaction goes on with it.
+* A transaction that runs for longer than its timeout is aborted, and so is one whose producer begins again. Its epoch
+  rises, so that its former producer writes no more.
+* A transactional id without a transaction expires when nothing has changed for `expiration_ms`.
+* Every request gets COORDINATOR_LOAD_IN_PROGRESS until the log was read, and Initialize COORDINATOR_NOT_AVAILABLE where
+  transactional ids would hold more memory than they may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import attrs
+
+from ..coordinators import CoordinatorError, Machine, Output, turn
+from ..coordinators.held import Held, by_ids
+from ..coordinators.turn import Answered, Ticket
+from ..model.values import TopicPartition
+from . import changes
+from .records import NO_EPOCH, NO_ID, State, Stored, TransactionRecord
+from .replies import Described, Identified, Listed, Reply
+from .requests import (
+    AddPartitions,
+    Describe,
+    End,
+    Initialize,
+    TransactionRequest,
+    TransactionSettings,
+    VerifyPartitions,
+)
+
+_ID_BYTES: Final = 1500
+_PARTITION_BYTES: Final = 300
+_CHANGING: Final = CoordinatorError.CONCURRENT_TRANSACTIONS
+
+
+@attrs.frozen
+class Marking:
+    """A marker to write: the transaction of this producer ends in the partition."""
+
+    transactional_id: str
+    tp: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    is_commit: bool
+
+
+@attrs.define(eq=False)
+class Transaction:
+    """A transactional id. `now`: its state in the log; `is_changing`: another one is being written, `next` unless it is
+    to be deleted. `unmarked`: the partitions that lack a marker; `marking`: those where one is being written.
+    `retry_ms`: what failed is not tried again before. `counted_bytes`: the memory that counts as its own; `principal`:
+    whose request created it, empty if unknown."""
+
+    transactional_id: str
+    now: Stored
+    is_changing: bool = False
+    next: Stored | None = None
+    unmarked: set[TopicPartition] = attrs.field(factory=set)
+    marking: set[TopicPartition] = attrs.field(factory=set)
+    retry_ms: int | None = None
+    counted_bytes: int = 0
+    principal: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing of it is in the log."""
+        return self.now.producer_epoch == NO_EPOCH
+
+    @property
+    def held_bytes(self) -> int:
+        states = (self.now, *([self.next] if self.next is not None else []))
+        return held_bytes(self.transactional_id, max(len(state.partitions) for state in states))
+
+    @property
+    def next_ms(self) -> int | None:
+        """When there is something to do."""
+        if self.is_changing:
+            return None
+        if self.now.state is State.ONGOING:
+            return max(self.now.start_ms + self.now.timeout_ms, self.retry_ms or 0)
+        return self.retry_ms
+
+
+def held_bytes(transactional_id: str, partitions: int) -> int:
+    """What a transactional id holds with so many partitions."""
+    return _ID_BYTES + by_ids(transactional_id) + _PARTITION_BYTES * partitions
+
+
+@attrs.define(eq=False)
+class _Changing:
+    """Waits until a state is written. `answer`: what the ticket gets, by the error."""
+
+    transaction: Transaction
+    deletes: bool = False
+    ticket: Ticket = None
+    answer: Callable[[CoordinatorError], Reply] | None = None
+
+    def done(self, turn: Turn, error: CoordinatorError) -> None:
+        """The next state is valid, or the former one stays."""
+        transaction = self.transaction
+        if not error and transaction.next is not None:
+            transaction.now = transaction.next
+        transaction.is_changing, transaction.next = False, None
+        if self.answer is not None:
+            turn.reply(self.ticket, self.answer(_of_append(error)))
+
+
+@attrs.define(eq=False)
+class Turn(turn.Turn[_Changing]):
+    """`markings`: markers to write."""
+
+    markings: list[Marking] = attrs.field(factory=list, init=False)
+
+
+@attrs.define(eq=False)
+class Coordinator(Machine[TransactionRecord, Turn]):
+    """`fresh_id`: makes an id that no other producer has. `held`: what the transactional ids of all coordinators hold
+    that share `TransactionSettings.held_bytes_max`."""
+
+    settings: TransactionSettings
+    fresh_id: Callable[[], int]
+    held: Held = attrs.field(factory=Held)
+    transactions: dict[str, Transaction] = attrs.field(factory=dict)
+    _markings: list[Marking] = attrs.field(factory=list, init=False)
+
+    # --- events
+
+    def ask(self, asked: TransactionRequest, ticket: Ticket, now_ms: int) -> Output:
+        """Take a request. Its answer is among the replies of this event or of a later one, under its ticket."""
+        turn = self._turn(now_ms)
+        error = self._refusal(asked)
+        if error is not None:
+            turn.reply(ticket, refused(asked, error))
+        elif isinstance(asked, Initialize):
+            self._initialize(turn, asked, ticket)
+        else:
+            transaction = self.transactions.get(asked.transactional_id)
+            if transaction is None or transaction.is_new:
+                turn.reply(ticket, refused(asked, _unknown(asked)))
+            else:
+                _HANDLERS[type(asked)](self, turn, transaction, asked, ticket)
+        return self._output(turn)
+
+    def marked(self, marking: Marking, error: CoordinatorError, now_ms: int) -> Output:
+        """The marker is in the log of its partition (NONE), or could not be written. A partition that does not exist
+        any more needs none: the host reports NONE."""
+        turn = self._turn(now_ms)
+        transaction = self.transactions.get(marking.transactional_id)
+        if transaction is not None and _is_of(marking, transaction.now):
+            transaction.marking.discard(marking.tp)
+            if error:
+                self._retry(turn, transaction)
+            else:
+                transaction.unmarked.discard(marking.tp)
+                if not transaction.unmarked:
+                    self._go_on(turn, transaction)
+        return self._output(turn)
+
+    def markings(self) -> list[Marking]:
+        """The markers that the events since the last call demand."""
+        found, self._markings = self._markings, []
+        return found
+
+    def listed(self) -> list[Listed]:
+        """Every transactional id that has a producer."""
+        known = [t for t in self.transactions.values() if not t.is_new]
+        return [Listed(t.transactional_id, t.now.producer_id, t.now.state, t.now.start_ms) for t in known]
+
+    # --- what a machine does
+
+    @property
+    def _check_every_ms(self) -> int:
+        return self.settings.expiration_check_ms
+
+    def _turn(self, now_ms: int) -> Turn:
+        return Turn(now_ms, self._next_number)
+
+    def _output(self, turn: Turn) -> Output:
+        self._markings += turn.markings
+        return super()._output(turn)
+
+    def _restore(self, turn: Turn, records: Sequence[TransactionRecord]) -> None:
+        for record in records:
+            if record.stored is not None:
+                transaction = Transaction(record.transactional_id, record.stored)
+                self.transactions[record.transactional_id] = transaction
+                self._begin_end(turn, transaction)
+
+    def _end(self, turn: Turn) -> None:  # noqa: ARG002 - nothing waits but for appends
+        for transaction in self.transactions.values():
+            self._count(transaction, 0)
+        self.transactions.clear()
+        self._markings.clear()
+
+    def _expire(self, turn: Turn) -> None:
+        before_ms = turn.now_ms - self.settings.expiration_ms
+        for transaction in list(self.transactions.values()):
+            now = transaction.now
+            if not (now.is_open or transaction.is_changing) and now.update_ms <= before_ms:
+                self._change(turn, transaction, None)
+
+    def _due(self, turn: Turn, key: str) -> None:
+        transaction = self.transactions.get(key)
+        if transaction is None or transaction.is_changing:
+            return
+        if transaction.now.state is State.ONGOING and (transaction.next_ms or 0) <= turn.now_ms:
+            self._abort(turn, transaction)
+        elif (transaction.retry_ms or 0) <= turn.now_ms:
+            transaction.retry_ms = None
+            if transaction.now.is_prepared:
+                self._go_on(turn, transaction)
+        self._settle(transaction)
+
+    def _after(self, turn: Turn, waiting: _Changing, error: CoordinatorError) -> None:
+        transaction = waiting.transaction
+        if (waiting.deletes and not error) or transaction.is_new:
+            self._count(transaction, 0)
+            self.transactions.pop(transaction.transactional_id, None)
+        elif error:
+            self._retry(turn, transaction)
+        else:
+            transaction.retry_ms = None
+            self._begin_end(turn, transaction)
+
+    # --- what producers and brokers ask for
+
+    def _refusal(self, asked: TransactionRequest) -> CoordinatorError | None:
+        if not asked.transactional_id:
+            return CoordinatorError.INVALID_REQUEST
+        if isinstance(asked, Initialize) and not 0 < asked.timeout_ms <= self.settings.timeout_max_ms:
+            return CoordinatorError.INVALID_TRANSACTION_TIMEOUT
+        if self.is_over:
+            return CoordinatorError.NOT_COORDINATOR
+        if not self.is_loaded:
+            return CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
+        return None if self._has_room(asked) else CoordinatorError.COORDINATOR_NOT_AVAILABLE
+
+    def _has_room(self, asked: TransactionRequest) -> bool:
+        transaction = self.transactions.get(asked.transactional_id)
+        grown, present, principal = 0, 0, ""
+        if transaction is not None:
+            present, principal = transaction.counted_bytes, transaction.principal
+            if isinstance(asked, AddPartitions):
+                grown = _PARTITION_BYTES * len(asked.partitions - transaction.now.partitions)
+        elif isinstance(asked, Initialize):
+            grown, principal = held_bytes(asked.transactional_id, 0), asked.principal
+        return self.held.has_room(self.settings.held_bytes_max, principal, present, grown)
+
+    def _initialize(self, turn: Turn, asked: Initialize, ticket: Ticket) -> None:
+        transaction = self.transactions.get(asked.transactional_id)
+        if transaction is None:
+            begins = Stored(producer_id=self.fresh_id(), timeout_ms=asked.timeout_ms)
+            transaction = Transaction(asked.transactional_id, begins, principal=asked.principal)
+            self.transactions[asked.transactional_id] = transaction
+        now = transaction.now
+        if transaction.is_changing or now.is_prepared:
+            turn.reply(ticket, Identified(_CHANGING))
+        elif not changes.may_initialize(now, asked):
+            turn.reply(ticket, Identified(CoordinatorError.PRODUCER_FENCED))
+        elif now.state is State.ONGOING:
+            self._abort(turn, transaction, ticket, lambda error: Identified(error or _CHANGING))
+        else:
+            then = changes.initialized(now, asked, self.fresh_id, turn.now_ms)
+            self._change_or_refuse(turn, transaction, then, ticket)
+
+    def _add(self, turn: Turn, transaction: Transaction, asked: AddPartitions, ticket: Ticket) -> None:
+        now = transaction.now
+        error = _fence(now, asked.producer_id, asked.producer_epoch)
+        if error or transaction.is_changing or now.is_prepared:
+            turn.reply(ticket, Answered(error or _CHANGING))
+        elif now.state is State.ONGOING and asked.partitions <= now.partitions:
+            turn.reply(ticket, Answered(CoordinatorError.NONE))
+        else:
+            then = changes.added(now, asked.partitions, asked.version, turn.now_ms)
+            self._change(turn, transaction, then, ticket, Answered)
+
+    def _verify(self, turn: Turn, transaction: Transaction, asked: VerifyPartitions, ticket: Ticket) -> None:
+        now, ends = transaction.now, transaction.next is not None and transaction.next.is_prepared
+        error = _fence(now, asked.producer_id, asked.producer_epoch)
+        if not error and (ends or now.is_prepared):
+            error = _CHANGING
+        if not error and not (now.state is State.ONGOING and asked.partitions <= now.partitions):
+            error = CoordinatorError.TRANSACTION_ABORTABLE
+        turn.reply(ticket, Answered(error))
+
+    def _finish(self, turn: Turn, transaction: Transaction, asked: End, ticket: Ticket) -> None:
+        now = transaction.now
+        error = changes.end_error(now, asked)
+        if transaction.is_changing and error not in changes.FENCING:
+            error = _CHANGING
+        is_newer = asked.version >= changes.NEW_EPOCHS
+        if error is not None:
+            is_done = is_newer and not error
+            turn.reply(ticket, Identified(error, now.producer_id, now.producer_epoch) if is_done else Identified(error))
+            return
+        next_id = self.fresh_id() if is_newer and now.is_exhausted else NO_ID
+        then = changes.prepared(now, asked.version, turn.now_ms, next_id, is_commit=asked.is_commit)
+        done = Identified(CoordinatorError.NONE)
+        if is_newer:
+            named = (then.producer_id, then.producer_epoch) if next_id == NO_ID else (next_id, 0)
+            done = Identified(CoordinatorError.NONE, *named)
+        self._change(turn, transaction, then, ticket, lambda error: Identified(error) if error else done)
+
+    def _describe(self, turn: Turn, transaction: Transaction, _: Describe, ticket: Ticket) -> None:
+        turn.reply(ticket, Described(transaction.now))
+
+    # --- changes
+
+    def _change_or_refuse(
+        self, turn: Turn, transaction: Transaction, then: Stored | CoordinatorError, ticket: Ticket
+    ) -> None:
+        if isinstance(then, CoordinatorError):
+            turn.reply(ticket, Identified(then))
+            return
+        done = Identified(CoordinatorError.NONE, then.producer_id, then.producer_epoch)
+        self._change(turn, transaction, then, ticket, lambda error: Identified(error) if error else done)
+
+    def _abort(
+        self,
+        turn: Turn,
+        transaction: Transaction,
+        ticket: Ticket = None,
+        answer: Callable[[CoordinatorError], Reply] | None = None,
+    ) -> None:
+        """The open transaction ends, and its producer writes no more."""
+        now = transaction.now
+        then = changes.prepared(changes.fenced(now), now.version, turn.now_ms, is_commit=False)
+        self._change(turn, transaction, then, ticket, answer)
+
+    def _change(
+        self,
+        turn: Turn,
+        transaction: Transaction,
+        then: Stored | None,
+        ticket: Ticket = None,
+        answer: Callable[[CoordinatorError], Reply] | None = None,
+    ) -> None:
+        """Write the next state; None: the transactional id is deleted."""
+        transaction.is_changing, transaction.next = True, then
+        record = TransactionRecord(transaction.transactional_id, then)
+        turn.append([record], _Changing(transaction, then is None, ticket, answer))
+        self._settle(transaction)
+
+    # --- the end of a transaction that is decided
+
+    def _begin_end(self, turn: Turn, transaction: Transaction) -> None:
+        """If the end was decided just now, write the markers."""
+        if transaction.now.is_prepared:
+            transaction.unmarked, transaction.marking = set(transaction.now.partitions), set()
+            self._go_on(turn, transaction)
+        self._settle(transaction)
+
+    def _go_on(self, turn: Turn, transaction: Transaction) -> None:
+        """Write the markers that are missing; without any the transaction is complete."""
+        now = transaction.now
+        if transaction.is_changing:
+            return
+        if not transaction.unmarked:
+            self._change(turn, transaction, changes.completed(now, turn.now_ms))
+            return
+        for tp in sorted(transaction.unmarked - transaction.marking):
+            transaction.marking.add(tp)
+            is_commit = now.state is State.PREPARE_COMMIT
+            turn.markings.append(
+                Marking(transaction.transactional_id, tp, now.producer_id, now.producer_epoch, is_commit)
+            )
+
+    def _retry(self, turn: Turn, transaction: Transaction) -> None:
+        """Try again later what failed."""
+        transaction.retry_ms = turn.now_ms + self.settings.retry_ms
+        self._settle(transaction)
+
+    def _settle(self, transaction: Transaction) -> None:
+        """Count what it holds, and schedule what is next."""
+        self._count(transaction, transaction.held_bytes)
+        self._schedule.set(transaction.transactional_id, transaction.next_ms)
+
+    def _count(self, transaction: Transaction, held_bytes: int) -> None:
+        self.held.add(transaction.principal, held_bytes - transaction.counted_bytes)
+        transaction.counted_bytes = held_bytes
+
+
+_HANDLERS: Final[dict[type, Callable[..., None]]] = {
+    AddPartitions: Coordinator._add,  # noqa: SLF001 - its own
+    VerifyPartitions: Coordinator._verify,  # noqa: SLF001
+    End: Coordinator._finish,  # noqa: SLF001
+    Describe: Coordinator._describe,  # noqa: SLF001
+}
+
+
+def _fence(now: Stored, producer_id: int, producer_epoch: int) -> CoordinatorError:
+    if producer_id != now.producer_id:
+        return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+    is_present = producer_epoch == now.producer_epoch
+    return CoordinatorError.NONE if is_present else CoordinatorError.PRODUCER_FENCED
+
+
+def _is_of(marking: Marking, now: Stored) -> bool:
+    is_commit = now.state is State.PREPARE_COMMIT
+    expected = (now.producer_id, now.producer_epoch, is_commit)
+    return now.is_prepared and (marking.producer_id, marking.producer_epoch, marking.is_commit) == expected
+
+
+def _of_append(error: CoordinatorError) -> CoordinatorError:
+    """The error of an append, as producers may get it."""
+    is_late = error is CoordinatorError.REQUEST_TIMED_OUT
+    return CoordinatorError.COORDINATOR_NOT_AVAILABLE if is_late else error
+
+
+def _unknown(asked: TransactionRequest) -> CoordinatorError:
+    """The error of a request whose transactional id does not exist."""
+    if isinstance(asked, Describe):
+        return CoordinatorError.TRANSACTIONAL_ID_NOT_FOUND
+    return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+
+
+def refused(asked: TransactionRequest, error: CoordinatorError) -> Reply:
+    """The answer that refuses a request."""
+    return Identified(error) if isinstance(asked, Initialize | End) else Answered(error)
