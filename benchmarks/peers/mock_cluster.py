@@ -123,9 +123,14 @@ def groups(bootstrap: str) -> None:
 
 
 def transactions(bootstrap: str) -> None:
-    """A transaction."""
+    """100 transactions of ten records."""
     client = confluent.Producer({"bootstrap.servers": bootstrap, "transactional.id": "t", "log_level": 0})
     client.init_transactions(WAIT_S)
+    for _ in range(100):
+        client.begin_transaction()
+        for number in range(10):
+            client.produce(TOPIC, b"x" * 200, partition=number % 3)
+        client.commit_transaction(WAIT_S)
 
 
 def create(bootstrap: str) -> None:

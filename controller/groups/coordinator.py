@@ -114,13 +114,13 @@ class Coordinator(Machine[Record, Turn]):
         for record in records:
             if isinstance(record, GroupRecord) and record.stored is not None:
                 self.groups[record.group] = restore(turn, record.group, record.stored)
-        for record in records:
+        for place, record in enumerate(records, 1):
             if isinstance(record, OffsetRecord) and record.committed is not None:
                 group = self.groups.setdefault(record.group, Group(record.group))
                 if record.producer_id == NO_PRODUCER:
                     offsets.restore(group, record.tp, record.committed)
                 else:
-                    offsets.restore_transactional(group, record.tp, record.committed, record.producer_id)
+                    offsets.restore_transactional(group, record, record.committed, place)
         for group in self.groups.values():
             if len(group.members) > self.settings.members_max:
                 rebalancing.begin(turn, group)

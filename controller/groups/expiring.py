@@ -21,7 +21,8 @@ from .turn import Turn, Unawaited
 
 def expire(turn: Turn, group: Group) -> None:
     """Remove what is expired. A group of which nothing remains is blank afterwards."""
-    gone = [tp for tp in group.offsets if not group.writing[tp] and _is_expired(turn, group, tp)]
+    unstable = group.unstable
+    gone = [tp for tp in group.offsets if tp not in unstable and _is_expired(turn, group, tp)]
     for tp in gone:
         group.forget(tp)
     records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in gone]

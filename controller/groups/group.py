@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import attrs
@@ -186,8 +186,9 @@ class Group:
 
     @property
     def unstable(self) -> dict[TopicPartition, None]:
-        """The partitions with offsets in open transactions."""
-        return {tp: None for offsets in self.transactional.values() for tp in offsets}
+        """The partitions with offsets in open transactions, or on their way to the log."""
+        pending = [tp for offsets in self.transactional.values() for tp in offsets]
+        return dict.fromkeys([*pending, *+self.writing])
 
     def commit_later(self, producer_id: int, tp: TopicPartition, offset: CommittedAt) -> None:
         """Commit when the transaction of this producer is committed."""
@@ -196,6 +197,16 @@ class Group:
         offsets[tp] = offset
         self.offset_bytes += held.by_offset(tp, offset.committed)
         self.offset_bytes -= 0 if before is None else held.by_offset(tp, before.committed)
+
+    def drop_transactional(self, tp: TopicPartition, is_dropped: Callable[[CommittedAt], bool]) -> None:
+        """Drop the offsets for this partition that open transactions would commit."""
+        for producer_id, offsets in list(self.transactional.items()):
+            offset = offsets.get(tp)
+            if offset is not None and is_dropped(offset):
+                del offsets[tp]
+                self.offset_bytes -= held.by_offset(tp, offset.committed)
+                if not offsets:
+                    del self.transactional[producer_id]
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
         """The transaction of this producer is over. An offset stays that was committed after the transaction's."""

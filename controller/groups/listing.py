@@ -54,7 +54,7 @@ def delete(turn: Turn, groups: dict[str, Group], group: Group, ticket: Ticket) -
     if group.state is not State.EMPTY:
         turn.reply(ticket, Answered(CoordinatorError.NON_EMPTY_GROUP))
         return
-    partitions = dict.fromkeys((*group.offsets, *+group.writing, *group.unstable))
+    partitions = dict.fromkeys((*group.offsets, *group.unstable))
     records: list[Record] = [OffsetRecord(group.group_id, tp, None) for tp in partitions]
     records.append(GroupRecord(group.group_id, None))
     turn.enter(group, State.DEAD)

@@ -22,7 +22,7 @@ from .replies import FetchedOffsets, OffsetErrors, State
 from .requests import Commit, DeleteOffsets, FetchOffsets
 from .turn import Turn, Unawaited, fence_generation
 
-_RESTORED: Final = -1  # in place of the number of an append
+_RESTORED: Final = -(2**62)  # in place of the number of an append
 
 
 @attrs.define(eq=False)
@@ -102,9 +102,10 @@ def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
     group.commit(tp, CommittedAt(_RESTORED, committed))
 
 
-def restore_transactional(group: Group, tp: TopicPartition, committed: Committed, producer_id: int) -> None:
-    """Restore an offset in an open transaction. It was written after the one that is valid."""
-    group.commit_later(producer_id, tp, CommittedAt(_RESTORED + 1, committed))
+def restore_transactional(group: Group, record: OffsetRecord, committed: Committed, place: int) -> None:
+    """Restore an offset in an open transaction. It was written after the one that is valid; `place`: in the order of
+    the log, from 1 up."""
+    group.commit_later(record.producer_id, record.tp, CommittedAt(_RESTORED + place, committed))
 
 
 def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
@@ -125,6 +126,8 @@ def forget(turn: Turn, group: Group, before_ms: Mapping[TopicPartition, int]) ->
     gone = [tp for tp, committed_ms in held.items() if committed_ms < before_ms[tp]]
     for tp in gone:
         group.forget(tp)
+    for tp, ms in before_ms.items():
+        group.drop_transactional(tp, lambda offset, ms=ms: offset.committed.commit_ms < ms)  # type: ignore[misc]
     if gone:
         turn.append([OffsetRecord(group.group_id, tp, None) for tp in gone], Unawaited(group))
 
@@ -146,6 +149,7 @@ class _Forgetting:
                 present = self.group.offsets.get(tp)
                 if present is not None and present.number < self.number:
                     self.group.forget(tp)
+                self.group.drop_transactional(tp, lambda offset: offset.number < self.number)
         turn.reply(self.ticket, OffsetErrors(self.errors | dict.fromkeys(self.partitions, error)))
 
 
@@ -159,7 +163,8 @@ def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> No
     errors = dict.fromkeys(subscribed, CoordinatorError.GROUP_SUBSCRIBED_TO_TOPIC)
     errors |= dict.fromkeys(asked.unknown, CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION)
     free = [tp for tp in asked.partitions if tp not in errors]
-    held = [tp for tp in free if tp in group.offsets or group.writing[tp]]
+    unstable = group.unstable
+    held = [tp for tp in free if tp in group.offsets or tp in unstable]
     if not held:
         turn.reply(ticket, OffsetErrors(errors | dict.fromkeys(free, CoordinatorError.NONE)))
         return

@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 
 from ..coordinators import INTERNAL_TOPICS
-from ..model.logs import NO_TIME, Appended, Batch, BatchCodec, Guard, LogError, StoredBatch
+from ..model.logs import NO_PRODUCER, NO_TIME, Appended, Batch, BatchCodec, Guard, LogError, StoredBatch
 from ..model.reductions import ONLINE
 from ..model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from ..simulated.broker import Broker
@@ -84,7 +84,7 @@ class Appends:
             held = batch if batch.marker is not None else self._timed(tp.topic, batch)
             if isinstance(held, Appended):
                 return held
-            if _begins(replica, shelf, one):
+            if _is_out_of_transaction(replica, shelf, one):
                 return Appended(LogError.INVALID_TXN_STATE)
             base = replica.log.end_offset
             replica.log.append(shelf.put(held, replica.log, replica.leader_epoch))
@@ -142,10 +142,13 @@ class Appends:
         return self.settings.get((BROKERS, ALL_BROKERS), {}).get(broker_name) if own is None else own
 
 
-def _begins(replica: Replica, shelf: RecordStore, one: Appending) -> bool:
-    """Whether a transaction would begin in the log that no coordinator has allowed, or that may have ended since."""
+def _is_out_of_transaction(replica: Replica, shelf: RecordStore, one: Appending) -> bool:
+    """Whether a transaction would begin that no coordinator has allowed, or that may have ended since; or whether one
+    goes on that the batch is not part of."""
     batch = one.batch
-    if not batch.is_transactional or batch.marker is not None:
+    if batch.marker is not None or batch.producer_id == NO_PRODUCER:
         return False
+    if not batch.is_transactional:  # which a producer does not send before its transaction has ended
+        return shelf.producers.has_open(batch.producer_id, replica.log)
     named = (batch.producer_id, batch.producer_epoch, replica.log, replica.leader_epoch)
     return shelf.producers.guard(*named) not in {None, one.guard}

@@ -120,14 +120,7 @@ class LiveLogs:
         `client`: whose turns it takes. `guard`: with it, a transaction may begin."""
         future: Future[Appended] = Future()
         one = Appending(tp, batch, acks, self.clock() + timeout_ms / 1000, guard, future)
-
-        def append() -> None:
-            work = partial(self.appends.append, one=one)
-            answer = self.leaders.result(Appended, work, broker_id, tp)
-            if answer is not None:
-                complete(future, answer)
-
-        self._ask(client, future, append)
+        self._ask(client, future, lambda: self._put(broker_id, one))
         return future
 
     def end_transaction(
@@ -139,13 +132,26 @@ class LiveLogs:
         marker: EndMarker,
         *,
         timeout_ms: int,
+        client: str = "",
     ) -> Future[Appended]:
         """The transaction of the producer is over, if it has one in this partition. With an older epoch than
         `producer_epoch` it writes no more. Raises RuntimeError before `begin`."""
-        if self.codec is None:
+        future: Future[Appended] = Future()
+        codec, deadline_s = self.codec, self.clock() + timeout_ms / 1000
+        if codec is None:
             raise RuntimeError("a marker needs the codec of `begin`")
-        batch = self.codec.end(producer_id, producer_epoch, marker, self.appends.now_ms())
-        return self.append(broker_id, tp, batch, acks=ACKS_ALL, timeout_ms=timeout_ms)
+
+        def end() -> None:
+            batch = codec.end(producer_id, producer_epoch, marker, self.appends.now_ms())
+            self._put(broker_id, Appending(tp, batch, ACKS_ALL, deadline_s, None, future))
+
+        self._ask(client, future, end)
+        return future
+
+    def _put(self, broker_id: int | None, one: Appending) -> None:
+        answer = self.leaders.result(Appended, partial(self.appends.append, one=one), broker_id, one.tp)
+        if answer is not None:
+            complete(one.future, answer)
 
     def guard(
         self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int
@@ -161,18 +167,22 @@ class LiveLogs:
         self._ask("", future, lambda: complete(future, self.leaders.result(Guarded, work, broker_id, tp)))
         return future
 
-    def active_producers(self, broker_id: int | None, tp: TopicPartition) -> Future[ActiveProducers]:
-        """The producers that the broker's own log knows."""
+    def active_producers(
+        self, broker_id: int | None, tp: TopicPartition, *, client: str = ""
+    ) -> Future[ActiveProducers]:
+        """The producers that the broker's own log knows. `client`: whose turns it takes."""
         future: Future[ActiveProducers] = Future()
-
-        def work(replica: Replica, shelf: RecordStore) -> ActiveProducers:
-            return ActiveProducers(LogError.NONE, shelf.producers.active(replica.log))
-
-        def found() -> ActiveProducers:
-            return self.leaders.result(ActiveProducers, work, broker_id, tp, is_debugging=True)
-
-        self._ask("", future, lambda: complete(future, found()))
+        self._ask(client, future, lambda: self._turns.add(client, into(future, self._active(broker_id, tp))))
         return future
+
+    def _active(self, broker_id: int | None, tp: TopicPartition) -> Work[ActiveProducers]:
+        replica = self.leaders.find(broker_id, tp, is_debugging=True)
+        if isinstance(replica, LogError):
+            return ActiveProducers(replica)
+        with self.brokers[replica.broker].isolated(replica):
+            found = yield from self.shelves.of(replica).producers.active(replica.log)
+            return ActiveProducers(LogError.NONE, found)
+        return ActiveProducers(LogError.KAFKA_STORAGE_ERROR)
 
     def fetch(
         self,

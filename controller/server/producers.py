@@ -4,7 +4,7 @@
 * A repeated batch of a producer is found by its sequence. The last `REMEMBERED` batches of each producer are kept; as
   in Kafka, five are compared.
 * A transaction begins with the first transactional batch of its producer and ends with a marker. It may have several
-  markers, in different logs. What is known of the leader's log is kept while that leader appends, else found again.
+  markers, in different logs. What is known of a log is kept while its leader appends, else found again.
 * Transactions count as ended when their marker is below the high watermark. The last stable offset is where the first
   of the others begins.
 """
@@ -15,16 +15,19 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
+from weakref import WeakKeyDictionary
 
 import attrs
 
 from ..model.logs import NO_PRODUCER, Aborted, ActiveProducer, Batch, Guard, LogError, StoredBatch
+from ..runtime.turns import Work
 from ..simulated.log import Log
 from .rows import Row
 
 REMEMBERED: Final = 10
 PRODUCERS_MAX: Final = 1000  # of a partition; beyond it the producer that was silent for longest is forgotten
 _LOOKED_AT: Final = 5
+_SLICE: Final = 50  # producers that are looked at between two yields
 _SEQUENCES: Final = 2**31
 _MANY: Final = 1000  # transactions; only more of them are looked through for those whose records are gone
 
@@ -73,16 +76,15 @@ class _Known:
     """The transactions of one log up to `end_offset`, where its last record had the id `last_id`. `open`: by producer,
     in the order in which they began; `ended`: in the order of their ends."""
 
-    log: Log
     end_offset: int
     last_id: int | None
     open: dict[int, _Transaction] = attrs.field(factory=dict)
     ended: list[_Ended] = attrs.field(factory=list)
 
-    def is_about(self, log: Log) -> bool:
+    def is_whole(self, log: Log) -> bool:
         """Whether the log has that, and no more: logs with a common record are equal up to it."""
         end = log.end_offset
-        return self.log is log and self.end_offset == end and log.id_at(end - 1) == self.last_id
+        return self.end_offset == end and log.id_at(end - 1) == self.last_id
 
     def begin(self, transaction: _Transaction) -> None:
         self.open[transaction.producer_id] = transaction
@@ -93,14 +95,14 @@ class _Known:
         stable = next((other.begins for other in self.open.values()), marker.stored.end_offset)
         self.ended.append(_Ended(transaction, marker, stable))
 
-    def stable_offset(self) -> int:
-        high_watermark = self.log.high_watermark
+    def stable_offset(self, log: Log) -> int:
+        high_watermark = log.high_watermark
         stable = next((first.begins for first in self.open.values()), high_watermark)
         for ended in reversed(self.ended):
             if ended.end.stored.end_offset <= high_watermark:
                 break
             stable = min(stable, ended.transaction.begins)
-        return max(min(stable, high_watermark), self.log.start_offset)
+        return max(min(stable, high_watermark), log.start_offset)
 
     def aborted(self, start: int, end: int) -> Iterator[Aborted]:
         """The aborted transactions with records from `start` on, below `end`."""
@@ -112,6 +114,11 @@ class _Known:
             if ended.stable_offset >= end:
                 return
 
+    def keep(self, stays: Callable[[_Transaction], bool]) -> None:
+        """Forget the others."""
+        self.open = {producer: transaction for producer, transaction in self.open.items() if stays(transaction)}
+        self.ended = [ended for ended in self.ended if stays(ended.transaction)]
+
 
 @attrs.define(eq=False)
 class Producers:
@@ -120,7 +127,7 @@ class Producers:
     _sent: dict[int, _Sent] = attrs.field(factory=dict)
     _transactions: list[_Transaction] = attrs.field(factory=list)
     _many: int = _MANY
-    _known: _Known | None = None
+    _known: WeakKeyDictionary[Log, _Known] = attrs.field(factory=WeakKeyDictionary)
 
     # --- writing
 
@@ -134,10 +141,15 @@ class Producers:
             (sent.batches if batch.marker is None else sent.markers).append(row)
             self._sent[batch.producer_id] = sent
             if len(self._sent) > PRODUCERS_MAX:
-                del self._sent[next(iter(self._sent))]
+                self._forget_one(known)
         if known is not None:
             self._add(known, row)
             known.end_offset, known.last_id = row.stored.end_offset, row.next_id - 1
+
+    def _forget_one(self, known: _Known | None) -> None:
+        """The producer that was silent for longest, of those without an open transaction."""
+        free = (producer for producer in self._sent if known is None or producer not in known.open)
+        self._sent.pop(next(free, NO_PRODUCER), None)
 
     def _add(self, known: _Known, row: Row) -> None:
         batch = row.stored.batch
@@ -178,21 +190,30 @@ class Producers:
         sent = self._sent.get(producer_id)
         return Guard(leader_epoch, -1 if sent is None or not sent.markers else sent.markers[-1].first_id)
 
+    def has_open(self, producer_id: int, log: Log) -> bool:
+        """Whether the producer has an open transaction."""
+        return bool(self._transactions) and producer_id in self._of(log).open
+
     # --- reading
 
     def stable_offset(self, log: Log) -> int:
         """The last stable offset of a leader's log."""
-        return self._of(log).stable_offset() if self._transactions else log.high_watermark
+        return self._of(log).stable_offset(log) if self._transactions else log.high_watermark
 
     def aborted(self, log: Log, start: int, end: int) -> tuple[Aborted, ...]:
         """The aborted transactions of a leader's log with records from `start` on, below `end`."""
         return tuple(self._of(log).aborted(start, end)) if self._transactions else ()
 
-    def active(self, log: Log) -> tuple[ActiveProducer, ...]:
-        """What a leader's log says of each producer."""
-        known = self._of(log)
-        held = ((producer_id, self._held(producer_id, log)) for producer_id in self._sent)
-        return tuple(_active(rows, known.open.get(producer_id)) for producer_id, rows in held if rows)
+    def active(self, log: Log) -> Work[tuple[ActiveProducer, ...]]:
+        """What the log says of each producer."""
+        found = []
+        for number, producer_id in enumerate(list(self._sent)):
+            if number % _SLICE == _SLICE - 1:
+                yield
+            rows = self._held(producer_id, log)
+            if rows:
+                found.append(_active(rows, self._of(log).open.get(producer_id)))
+        return tuple(found)
 
     # --- deleting
 
@@ -203,11 +224,12 @@ class Producers:
         known = self._of(log)
         place = bisect_right(known.ended, offset, key=lambda ended: ended.end.stored.end_offset)
         left = [*known.open.values(), *(ended.transaction for ended in known.ended[place:])]
+        for ended in known.ended[:place]:
+            ended.transaction.is_cut = False  # all of it is gone
         for transaction in left:
             transaction.is_cut = transaction.is_cut or transaction.begins < offset
         if len(self._transactions) > self._many:
-            cut = {transaction.begins for transaction in left if transaction.is_cut}
-            self._keep(lambda t: t.begins >= offset or (t.is_cut and t.begins in cut))
+            self._keep(lambda transaction: transaction.begins >= offset or transaction.is_cut)
             self._many = max(_MANY, 2 * len(self._transactions))
 
     def removed(self, ids: set[int]) -> None:
@@ -218,7 +240,8 @@ class Producers:
 
     def _keep(self, stays: Callable[[_Transaction], bool]) -> None:
         self._transactions = [transaction for transaction in self._transactions if stays(transaction)]
-        self._known = None
+        for known in self._known.values():
+            known.keep(stays)
 
     # --- inside
 
@@ -227,13 +250,14 @@ class Producers:
         return [] if sent is None else [row for row in (*sent.batches, *sent.markers) if row.is_in(log)]
 
     def _of(self, log: Log) -> _Known:
-        if self._known is None or not self._known.is_about(log):
-            self._known = self._found(log)
-        return self._known
+        known = self._known.get(log)
+        if known is None or not known.is_whole(log):
+            known = self._known[log] = self._found(log)
+        return known
 
     def _found(self, log: Log) -> _Known:
         """By all transactions, in the order of the log."""
-        known = _Known(log, log.end_offset, log.id_at(log.end_offset - 1))
+        known = _Known(log.end_offset, log.id_at(log.end_offset - 1))
         found = [(t.begins, t, None) for t in self._transactions if t.is_cut or t.first.is_in(log)]
         ends = [(end.stored.base_offset, t, end) for _, t, _ in found for end in t.ends if end.is_in(log)]
         for _, transaction, end in sorted([*found, *ends], key=lambda event: event[0]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import attrs
 
@@ -22,13 +22,14 @@ from ..transactions import Coordinator, refused
 from ..transactions.coordinator import Marking
 from ..transactions.records import TransactionRecord
 from ..transactions.replies import Reply
-from ..transactions.requests import TransactionRequest, TransactionSettings
+from ..transactions.requests import AddPartitions, TransactionRequest, TransactionSettings
 from .coordinators import Coordinators
 from .futures import complete, work_for
 from .groups import LiveGroups
 from .led import APPEND_MS, Led
 
 TransactionCodec = RecordCodec[TransactionRecord]
+_MARKERS: Final = "markers"  # of all coordinators, which take turns with clients
 
 
 @attrs.define(eq=False)
@@ -45,14 +46,22 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
         self.settings = settings or self.settings
 
     def end(
-        self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int, marker: EndMarker
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        producer_id: int,
+        producer_epoch: int,
+        marker: EndMarker,
+        *,
+        client: str = _MARKERS,
     ) -> Future[Appended]:
-        """Write a marker, on this broker if it leads (None: on any). Any thread may call it."""
+        """Write a marker, on this broker if it leads (None: on any). Any thread may call it. `client`: whose turns it
+        takes."""
         done: Future[Appended] = Future()
 
         def write() -> None:
             asked = (broker_id, tp, producer_id, producer_epoch, marker)
-            written = self.logs.end_transaction(*asked, timeout_ms=APPEND_MS)
+            written = self.logs.end_transaction(*asked, timeout_ms=APPEND_MS, client=client)
             written.add_done_callback(partial(self._written, tp, producer_id, marker, done))
 
         self.soon(work_for(done, write))
@@ -76,6 +85,19 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def _refused(self, asked: TransactionRequest) -> Reply:
         return refused(asked, CoordinatorError.NOT_COORDINATOR)
+
+    def _ask(self, broker_id: int | None, asked: TransactionRequest, future: Future[Reply]) -> None:
+        elsewhere = isinstance(asked, AddPartitions) and not all(map(self._is_here, asked.partitions))
+        if elsewhere:  # where no marker of this process would ever be written
+            complete(future, refused(asked, CoordinatorError.INVALID_REQUEST))
+        else:
+            super()._ask(broker_id, asked, future)
+
+    def _is_here(self, tp: TopicPartition) -> bool:
+        """Whether the partition is on brokers of this process alone."""
+        said = (broker.metadata.get(tp) for broker in self.brokers.values() if broker.is_up)
+        known = next((each for each in said if each is not None), None)
+        return known is None or all(member in self.brokers for member in known.replicas)
 
     def _took(self, led: Led[Coordinator], output: Output) -> None:
         super()._took(led, output)

@@ -8,8 +8,8 @@ Rules (those of `kedge.controller.coordinators.machine`, and Kafka's)
 * A transaction that runs for longer than its timeout is aborted, and so is one whose producer begins again. Its epoch
   rises, so that its former producer writes no more.
 * A transactional id without a transaction expires when nothing has changed for `expiration_ms`.
-* Every request gets COORDINATOR_LOAD_IN_PROGRESS until the log was read, and Initialize COORDINATOR_NOT_AVAILABLE where
-  transactional ids would hold more memory than they may.
+* Every request gets COORDINATOR_LOAD_IN_PROGRESS until the log was read. Initialize and AddPartitions get
+  COORDINATOR_NOT_AVAILABLE where transactional ids would hold more memory than they may.
 """
 
 from __future__ import annotations

@@ -49,6 +49,11 @@ class Seed(World):
             member.step()
         self.drain()
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Commits, and partitions with some."""
+        return self.commits, len(self.acknowledged)
+
     # --- what befalls them
 
     def any_mishap(self) -> None:

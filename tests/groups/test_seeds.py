@@ -7,13 +7,13 @@ import pytest
 from kedge.controller.wire.groups import GroupRecords
 from tests.groups.seeds import Seed
 from tests.verify.__main__ import main
-from tests.verify.groups import run_seed
+from tests.verify.coordinators import run_seed
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_groups_keep_their_promises_whatever_befalls_them(seed: int) -> None:
-    run = run_seed(seed)
+    run = run_seed("groups", seed)
     assert run.error is None, run.error
 
 

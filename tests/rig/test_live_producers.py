@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kedge.controller.model.logs import Aborted, Batch, EndMarker, Guard, LogError
+import pytest
+
+from kedge.controller.model.logs import Aborted, Batch, EndMarker, Guard, LogError, StoredBatch
 from kedge.controller.rig import Log, Run
-from kedge.controller.server.producers import PRODUCERS_MAX
+from kedge.controller.runtime.turns import finished
+from kedge.controller.server.producers import PRODUCERS_MAX, Producers
 from kedge.controller.server.record_store import RecordStore
 from tests.rig.test_live_shelf import batch, filled
 
@@ -201,12 +204,12 @@ def test_marker_of_an_older_coordinator_is_refused() -> None:
 def test_records_of_a_coordinator_have_no_sequence() -> None:
     shelf, log = filled(data(7, -1), data(7, -1))
     assert shelf.producers.sent_before(data(7, -1), log) is None
-    assert shelf.producers.active(log)[0].last_sequence == -1
+    assert finished(shelf.producers.active(log))[0].last_sequence == -1
 
 
 def test_active_producers_are_described_with_their_transactions() -> None:
     shelf, log = filled(batch(), data(7), data(8, epoch=2), end(8, epoch=3, coordinator=5))
-    seven, eight = shelf.producers.active(log)
+    seven, eight = finished(shelf.producers.active(log))
     assert (seven.producer_id, seven.producer_epoch, seven.last_sequence, seven.coordinator_epoch) == (7, 0, 2, -1)
     assert seven.transaction_offset == 3
     assert (eight.producer_epoch, eight.last_sequence, eight.coordinator_epoch) == (3, -1, 5)
@@ -222,3 +225,31 @@ def test_transactions_whose_records_are_gone_are_forgotten_and_open_ones_are_not
     append(shelf, log, end(6))
     log.high_watermark = log.end_offset
     assert shelf.producers.stable_offset(log) == 4007
+
+
+def test_transaction_that_deletion_cut_and_passed_is_over_for_every_leader() -> None:
+    shelf, log = filled(data(7), batch(), end(7), batch(), batch())
+    follower = copied(log, below=log.end_offset)
+    for offset in (2, 10):
+        shelf.delete_before(offset, log)
+        for each in (log, follower):
+            each.delete_before(offset)
+    assert shelf.producers.stable_offset(follower) == follower.end_offset
+    append(shelf, follower, data(9), data(7, 3))
+    follower.high_watermark = follower.end_offset
+    assert shelf.producers.stable_offset(follower) == 13
+
+
+def test_what_is_known_of_a_log_is_kept_while_another_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, log = filled(data(7))
+    follower = copied(log, below=3)
+    assert shelf.producers.stable_offset(log) == shelf.producers.stable_offset(follower) == 0
+    monkeypatch.setattr(Producers, "_found", None)
+    assert shelf.producers.stable_offset(log) == 0
+
+
+def test_producer_with_an_open_transaction_is_remembered() -> None:
+    others = [batch(1, 1, producer_id=i, producer_epoch=0, base_sequence=0) for i in range(100, 101 + PRODUCERS_MAX)]
+    shelf, log = filled(data(7), *others)
+    assert isinstance(shelf.producers.sent_before(data(7), log), StoredBatch)
+    assert shelf.producers.sent_before(others[0], log) is None

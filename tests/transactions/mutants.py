@@ -31,9 +31,9 @@ def stable_before_the_marker_is_committed(patch: Patch) -> None:
     """A transaction is over when the leader has its marker."""
     right = _Known.stable_offset
 
-    def stable_offset(self: _Known) -> int:
+    def stable_offset(self: _Known, log: Log) -> int:
         ended, self.ended = self.ended, []
-        found = right(self)
+        found = right(self, log)
         self.ended = ended
         return found
 

@@ -298,6 +298,11 @@ class Seed(World):
             for worker in self.workers
         ]
 
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Inputs whose transactions were acknowledged, and workers."""
+        return sum(self.places.values()), len(self.places)
+
     def any_mishap(self) -> None:
         """One of many, by chance."""
         kind = self.chance.choice((*CLUSTER_MISHAPS, "die", "stray"))

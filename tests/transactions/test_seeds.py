@@ -8,7 +8,7 @@ import pytest
 
 from tests.transactions.mutants import MUTANTS
 from tests.transactions.seeds import Seed
-from tests.verify.transactions import run_seed
+from tests.verify.coordinators import run_seed
 
 MISHAPS: Final = 25
 
@@ -17,7 +17,7 @@ MISHAPS: Final = 25
 @pytest.mark.checklist(276)
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_transactions_keep_their_promises_whatever_befalls_them(seed: int) -> None:
-    run = run_seed(seed)
+    run = run_seed("transactions", seed)
     assert run.error is None, run.error
 
 

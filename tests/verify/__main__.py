@@ -1,8 +1,8 @@
 """`python -m tests.verify explore --seeds 1..100`: seeded runs, one line each where something is wrong.
 
 A failing seed prints what broke and the command that replays it; with `--timeline`, all that happened.
-`python -m tests.verify groups --seeds 1..100`: the same for consumer groups (`tests.verify.groups`).
-`python -m tests.verify transactions --seeds 1..100`: for transactions (`tests.verify.transactions`).
+`python -m tests.verify groups --seeds 1..100`: the same for consumer groups (`tests.verify.coordinators`).
+`python -m tests.verify transactions --seeds 1..100`: for transactions.
 `python -m tests.verify exhaust`: every reachable state of a small world (`tests.verify.exhaustion`).
 `python -m tests.verify linearize`: histories of clients on real servers that fail (`tests.verify.linearize`).
 `python -m tests.verify interrupt`: Ctrl-C at random moments of a store's calls (`tests.verify.interrupt`).
@@ -19,13 +19,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from kedge.controller.rig.command import OneLine, at_least, seeds
-from tests.verify import groups, interrupt, linearize, transactions
+from tests.verify import coordinators, interrupt, linearize
 from tests.verify.exhaustion import command as exhaust
 from tests.verify.explore import STEPS, Run, run_seed
 from tests.verify.soak import command as soak
 
 SAY_AFTER_S: Final = 10.0
-_DEFAULTS: Final = {"explore": STEPS, "groups": groups.MISHAPS, "transactions": transactions.MISHAPS}
+_DEFAULTS: Final = {"explore": STEPS, **dict.fromkeys(coordinators.KINDS, coordinators.MISHAPS)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,14 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     explore.add_argument(
         "--beside-kafka", action="store_true", help="a Kafka broker becomes controller whenever it can"
     )
-    of_groups = commands.add_parser(
-        "groups", help="run consumer groups by seeds with faults and hold their promises", allow_abbrev=False
-    )
-    _add_seeds(of_groups, groups.MISHAPS, "how many mishaps there are (default %(default)s)")
-    of_transactions = commands.add_parser(
-        "transactions", help="run transactions by seeds with faults and hold their promises", allow_abbrev=False
-    )
-    _add_seeds(of_transactions, transactions.MISHAPS, "how many mishaps there are (default %(default)s)")
+    for kind in coordinators.KINDS:
+        of_kind = commands.add_parser(
+            kind, help=f"run {kind} by seeds with faults and hold their promises", allow_abbrev=False
+        )
+        _add_seeds(of_kind, coordinators.MISHAPS, "how many mishaps there are (default %(default)s)")
     exhaust.add_to(commands)
     linearize.add_to(commands)
     interrupt.add_to(commands)
@@ -69,9 +66,8 @@ def _seeds(options: argparse.Namespace) -> int:
     started_s = said_s = time.perf_counter()
     failed = 0
     for done, seed in enumerate(options.seeds, 1):
-        if options.command in {"groups", "transactions"}:
-            found = groups if options.command == "groups" else transactions
-            run = found.run_seed(seed, options.steps)
+        if options.command in coordinators.KINDS:
+            run = coordinators.run_seed(options.command, seed, options.steps)
         else:
             run = run_seed(seed, options.steps, beside_kafka=options.beside_kafka)
         failed += run.error is not None

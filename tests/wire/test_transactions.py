@@ -153,6 +153,23 @@ def test_transactional_batch_names_its_transactional_id(client: RawClient) -> No
     assert write(client, begun(client, 6), 6, b"a", transactional_id=None) == NO_RIGHTS
 
 
+def test_batch_without_a_transaction_is_refused_while_one_is_open(client: RawClient) -> None:
+    """With a higher epoch it would keep the marker out."""
+    producer = begun(client, 15)
+    assert write(client, producer, 15, b"a") == 0
+    payload = records(b"b", producer=(producer.producer_id, 2**15 - 1, 0))
+    assert produce(client, payload, partition=15).error_code == 48
+    end(client, producer, committed=True)
+    until(lambda: fetch(client, 0, partition=15).last_stable_offset == 2)
+
+
+def test_later_batch_does_not_come_before_the_first(client: RawClient) -> None:
+    producer = begun(client, 16)
+    assert write(client, producer, 17, b"b", sequence=1, version=12) == 45
+    assert write(client, producer, 17, b"a", version=12) == 0
+    assert write(client, producer, 17, b"b", sequence=1, version=12) == 0
+
+
 def test_control_batch_of_a_client_is_refused(client: RawClient) -> None:
     payload = bytearray(batch(begun(client, 6), b"a"))
     payload[22] |= 0x20

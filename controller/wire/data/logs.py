@@ -47,7 +47,9 @@ class Logs(Protocol):
         """What `append` needs for the first batch of a transaction in this partition. Between the two it is to be asked
         whether that is part of the transaction."""
 
-    def active_producers(self, broker_id: int | None, tp: TopicPartition) -> Future[ActiveProducers]:
+    def active_producers(
+        self, broker_id: int | None, tp: TopicPartition, *, client: str = ""
+    ) -> Future[ActiveProducers]:
         """The producers that the broker's own log knows, whether it leads or follows."""
 
     def fetch(

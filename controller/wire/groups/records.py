@@ -81,12 +81,12 @@ def _records(places: Mapping[bytes, _Place]) -> Iterator[Record]:
 
 
 def _still_open(last: Mapping[bytes, _Place], open_now: Mapping[int, Mapping[bytes, _Place]]) -> Iterator[Record]:
-    """Those in open transactions that were not written again since."""
-    for producer_id, places in open_now.items():
-        newer = {key: place for key, place in places.items() if key not in last or last[key][0] < place[0]}
-        for record in _records(newer):
-            if isinstance(record, OffsetRecord):
-                yield attrs.evolve(record, producer_id=producer_id)
+    """Those in open transactions that were not written again since, in the order of the log."""
+    found = [(place, key, producer) for producer, places in open_now.items() for key, place in places.items()]
+    for place, key, producer_id in sorted(found, key=lambda each: each[0][0]):
+        record = _read(key, place[1]) if key not in last or last[key][0] < place[0] else None
+        if isinstance(record, OffsetRecord):
+            yield attrs.evolve(record, producer_id=producer_id)
 
 
 def _written(record: Record) -> tuple[bytes, bytes | None]:

@@ -37,9 +37,16 @@ class Transactions(Protocol):
         """All transactional ids whose coordinators are on this broker."""
 
     def end(
-        self, broker_id: int | None, tp: TopicPartition, producer_id: int, producer_epoch: int, marker: EndMarker
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        producer_id: int,
+        producer_epoch: int,
+        marker: EndMarker,
+        *,
+        client: str,
     ) -> Future[Appended]:
-        """The marker is in the log of the partition."""
+        """The marker is in the log of the partition. `client`: clients take turns."""
 
 
 async def ask(

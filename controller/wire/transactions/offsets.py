@@ -84,6 +84,8 @@ class _Offsets:
             return CoordinatorError.NOT_COORDINATOR
         if guarded is CoordinatorError.TRANSACTION_ABORTABLE and call.version < _ABORTABLE_SINCE:
             return CoordinatorError.INVALID_TXN_STATE
+        if guarded is CoordinatorError.CONCURRENT_TRANSACTIONS and not adds:  # which older ones do not repeat
+            return CoordinatorError.COORDINATOR_NOT_AVAILABLE
         return _ERRORS.get(guarded, guarded) if isinstance(guarded, CoordinatorError) else guarded
 
 

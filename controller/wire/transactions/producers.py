@@ -22,6 +22,7 @@ from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import INTERNAL, cluster
 from ..security.acls import CLUSTER, GROUP, TOPIC
+from ..slices import in_parts, sliced
 from .hosts import NO_RIGHTS, OF_ID, Transactions, error_of, may
 
 _FENCED_SINCE: Final = 2
@@ -129,10 +130,12 @@ def table(transactions: Transactions, logs: Logs, partitions: int) -> Iterator[A
 
 async def _flaws(call: Call, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CoordinatorError]:
     """Why partitions cannot be part of a transaction."""
-    found = await call.query(cluster, sorted({tp.topic for tp in partitions}))
-    known = {TopicPartition(topic.name, each.partition) for topic in found.topics for each in topic.partitions}
+    known = set()
+    async for part in in_parts(dict.fromkeys(tp.topic for tp in partitions)):
+        found = await call.query(cluster, list(part))
+        known |= {TopicPartition(topic.name, each.partition) for topic in found.topics for each in topic.partitions}
     flaws = {}
-    for tp in partitions:
+    async for tp in sliced(partitions):
         if tp.topic in INTERNAL or not call.may("WRITE", TOPIC + tp.topic):
             flaws[tp] = CoordinatorError.TOPIC_AUTHORIZATION_FAILED
         elif tp not in known:

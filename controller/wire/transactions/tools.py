@@ -23,6 +23,7 @@ from ..security.acls import TOPIC
 from ..slices import sliced
 from .hosts import NO_RIGHTS, Transactions, ask, by_topic, may
 
+_AT_ONCE: Final = 250  # markers of a request
 OF_EACH: Final = "each transactional id"
 _STATES: Final = frozenset(state.value for state in State)
 _NOT_TOLD: Final = {"transaction_state": "", "transaction_timeout_ms": 0, "transaction_start_time_ms": -1}
@@ -42,8 +43,11 @@ class _Tools:
         marker = EndMarker(row.transaction_result, row.coordinator_epoch)
         topics = []
         for topic in row.topics:
-            tps = [TopicPartition(topic.name, each) for each in topic.partition_indexes]
-            answers = await asyncio.gather(*(self._end(call, tp, row, marker) for tp in tps))
+            tps = [TopicPartition(topic.name, each) for each in dict.fromkeys(topic.partition_indexes)]
+            answers = []
+            for at in range(0, len(tps), _AT_ONCE):
+                part = tps[at : at + _AT_ONCE]
+                answers += await asyncio.gather(*(self._end(call, tp, row, marker) for tp in part))
             rows = [
                 {"partition_index": tp.partition, "error_code": int(a.error)}
                 for tp, a in zip(tps, answers, strict=True)
@@ -52,18 +56,19 @@ class _Tools:
         return {"producer_id": row.producer_id, "topics": topics}
 
     async def _end(self, call: Call, tp: TopicPartition, row: Any, marker: EndMarker) -> Appended:
-        ended = self.transactions.end(call.broker_id, tp, row.producer_id, row.producer_epoch, marker)
+        who = (row.producer_id, row.producer_epoch)
+        ended = self.transactions.end(call.broker_id, tp, *who, marker, client=call.client)
         return await asyncio.wrap_future(ended)
 
     async def describe_producers(self, call: Call, request: Request) -> Answer:
         topics = []
         for topic in request.topics:
-            tps = [TopicPartition(topic.name, each) for each in topic.partition_indexes]
+            tps = [TopicPartition(topic.name, each) for each in dict.fromkeys(topic.partition_indexes)]
             topics.append({"name": topic.name, "partitions": [await self._producers(call, tp) for tp in tps]})
         return {"topics": topics}
 
     async def _producers(self, call: Call, tp: TopicPartition) -> dict[str, Any]:
-        found = await asyncio.wrap_future(self.logs.active_producers(call.broker_id, tp))
+        found = await asyncio.wrap_future(self.logs.active_producers(call.broker_id, tp, client=call.client))
         rows = [
             {
                 "producer_id": each.producer_id,
@@ -73,7 +78,7 @@ class _Tools:
                 "coordinator_epoch": each.coordinator_epoch,
                 "current_txn_start_offset": each.transaction_offset,
             }
-            for each in found.producers
+            async for each in sliced(found.producers)
         ]
         return {"partition_index": tp.partition, "error_code": int(found.error), "active_producers": rows}
 
@@ -88,7 +93,9 @@ class _Tools:
         if not isinstance(found, Described):
             return {"transactional_id": transactional_id, "error_code": int(found), **_NOT_TOLD, **_NO_PRODUCER}
         stored = found.stored
-        topics = by_topic(sorted(tp for tp in stored.partitions if call.may("DESCRIBE", TOPIC + tp.topic)))
+        topics = by_topic(
+            sorted([tp async for tp in sliced(stored.partitions) if call.may("DESCRIBE", TOPIC + tp.topic)])
+        )
         return {
             "transactional_id": transactional_id,
             "error_code": 0,

@@ -8,14 +8,13 @@ version 2 do not add partitions themselves, so the coordinator adds them here.
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
 from typing import Any, Final
 
 import attrs
 
 from ...coordinators import CoordinatorError
 from ...coordinators.records import Producer
-from ...model.logs import Appended, Batch, Guarded, LogError
+from ...model.logs import Appended, Batch, LogError
 from ...model.values import TopicPartition
 from ...transactions.changes import NEW_EPOCHS
 from ...transactions.requests import AddPartitions, VerifyPartitions
@@ -24,6 +23,7 @@ from .hosts import Transactions, error_of
 
 _WAIT_S: Final = 0.005
 _TRIES: Final = 20
+_AGAIN: Final = 3
 _LATER: Final = frozenset(
     {
         CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -53,48 +53,46 @@ class Verifying:
         self, broker_id: int | None, tp: TopicPartition, batch: Batch, who: tuple[str, int], /, **named: Any
     ) -> Appended:
         """Append a transactional batch. `who`: the transactional id, and the version of Produce."""
-        appended: Future[Appended] = self.logs.append(broker_id, tp, batch, **named)
-        answer = await asyncio.wrap_future(appended)
-        if answer.error is not LogError.INVALID_TXN_STATE:
-            return answer
+        answer = await asyncio.wrap_future(self.logs.append(broker_id, tp, batch, **named))
         transactional_id, version = who
+        adds = version >= _ADDS_SINCE
         producer = Producer(batch.producer_id, batch.producer_epoch)
-        found = await self.guard(broker_id, tp, transactional_id, producer, adds=version >= _ADDS_SINCE)
-        if isinstance(found, LogError):
-            return Appended(found)
-        if isinstance(found, CoordinatorError):
-            return Appended(_error(found, version))
-        appended = self.logs.append(broker_id, tp, batch, **named, guard=found.guard)
-        return await asyncio.wrap_future(appended)
+        for _ in range(_AGAIN):  # a marker, or another leader, may come between the guard and the batch
+            if answer.error is not LogError.INVALID_TXN_STATE:
+                break
+            found = await self.guard(broker_id, tp, transactional_id, producer, adds=adds)
+            if isinstance(found, LogError):
+                return Appended(found)
+            if isinstance(found, CoordinatorError):
+                return Appended(_error(found, version))
+            if adds and found.guard is not None and batch.base_sequence:  # an earlier one was refused, and comes again
+                return Appended(LogError.OUT_OF_ORDER_SEQUENCE_NUMBER)
+            answer = await asyncio.wrap_future(self.logs.append(broker_id, tp, batch, **named, guard=found.guard))
+        return answer
 
     async def guard(
         self, broker_id: int | None, tp: TopicPartition, transactional_id: str, producer: Producer, *, adds: bool
     ) -> Producer | CoordinatorError | LogError:
         """The producer with what it takes to begin its transaction in this partition. `adds`: the coordinator adds the
-        partition. LogError: of the partition's leader."""
+        partition, once the transaction before is complete, for which this waits a while. LogError: of the partition's
+        leader."""
         who = (producer.producer_id, producer.producer_epoch)
-        guarded: Future[Guarded] = self.logs.guard(broker_id, tp, *who)
-        found = await asyncio.wrap_future(guarded)
-        if found.error:
-            return found.error
-        if found.guard is not None:
-            asked: Any = VerifyPartitions(transactional_id, *who, [tp])
-            if adds:
-                asked = AddPartitions(transactional_id, *who, [tp], NEW_EPOCHS)
-            error = await self._allowed(asked, waits=adds)
-            if error:
-                return error
-        return attrs.evolve(producer, guard=found.guard)
-
-    async def _allowed(self, asked: AddPartitions | VerifyPartitions, *, waits: bool) -> CoordinatorError:
-        """`waits`: for the end of the transaction before, whose markers are being written."""
-        left = _TRIES if waits else 1
+        left = _TRIES if adds else 1
         while True:
-            error = await error_of(self.transactions, None, asked)
+            found = await asyncio.wrap_future(self.logs.guard(broker_id, tp, *who))
+            if found.error:
+                return found.error
+            error = CoordinatorError.NONE
+            if found.guard is not None:
+                asked: Any = VerifyPartitions(transactional_id, *who, [tp])
+                if adds:
+                    asked = AddPartitions(transactional_id, *who, [tp], NEW_EPOCHS)
+                error = await error_of(self.transactions, None, asked)
             left -= 1
-            if error is not CoordinatorError.CONCURRENT_TRANSACTIONS or not left:
-                return error
-            await asyncio.sleep(_WAIT_S)
+            if error is CoordinatorError.CONCURRENT_TRANSACTIONS and left:
+                await asyncio.sleep(_WAIT_S)
+            else:
+                return error or attrs.evolve(producer, guard=found.guard)
 
 
 def _error(error: CoordinatorError, version: int) -> LogError:

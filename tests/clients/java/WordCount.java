@@ -11,7 +11,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.state.Stores;
 
-/** Kafka Streams, at least once: counts the words of the topic "lines" into "counts". Arguments: bootstrap, a folder. */
+/** Kafka Streams: counts the words of the topic "lines" into "counts". Arguments: bootstrap, a folder, the guarantee. */
 public final class WordCount {
     public static void main(String[] arguments) {
         Properties config = new Properties();
@@ -20,6 +20,8 @@ public final class WordCount {
         config.put(StreamsConfig.STATE_DIR_CONFIG, arguments[1]);
         config.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
         config.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, 3);
+        config.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[2]);
+        config.put("transaction.timeout.ms", 10_000);
         config.put("auto.offset.reset", "earliest");
         config.put("session.timeout.ms", 6000);
         config.put("heartbeat.interval.ms", 500);
