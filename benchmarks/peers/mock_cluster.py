@@ -128,8 +128,8 @@ def transactions(bootstrap: str) -> None:
     client.init_transactions(WAIT_S)
     for _ in range(100):
         client.begin_transaction()
-        for number in range(10):
-            client.produce(TOPIC, b"x" * 200, partition=number % 3)
+        for _ in range(10):
+            client.produce(TOPIC, b"x" * 200)
         client.commit_transaction(WAIT_S)
 
 
