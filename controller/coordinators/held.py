@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 
@@ -25,6 +25,13 @@ MUCH_SHARE: Final = 0.5
 _ID: Final = 100
 
 
+class Counted(Protocol):
+    """A group or a transactional id. `principal`: empty if unknown."""
+
+    principal: str
+    counted_bytes: int
+
+
 @attrs.define(eq=False)
 class Held:
     """The bytes that all coordinators of a process hold, and of them those of each principal."""
@@ -32,13 +39,15 @@ class Held:
     bytes: int = 0
     by_principal: Counter[str] = attrs.field(factory=Counter)
 
-    def add(self, principal: str, grown: int) -> None:
-        """Count so many bytes more (or less, below 0) for all, and for this principal unless it is empty."""
+    def count(self, one: Counted, held_bytes: int) -> None:
+        """It holds so many bytes now."""
+        grown = held_bytes - one.counted_bytes
+        one.counted_bytes = held_bytes
         self.bytes += grown
-        if principal:
-            self.by_principal[principal] += grown
-            if not self.by_principal[principal]:
-                del self.by_principal[principal]
+        if one.principal:
+            self.by_principal[one.principal] += grown
+            if not self.by_principal[one.principal]:
+                del self.by_principal[one.principal]
 
     def has_room(self, bytes_max: int, principal: str, present: int, grown: int) -> bool:
         """Whether one that has `present` bytes and counts for this principal may grow by `grown`."""

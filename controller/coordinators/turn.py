@@ -40,10 +40,11 @@ class Append:
 
 @attrs.frozen
 class Output:
-    """The result of an event: answers to send now, and appends in their order."""
+    """The result of an event: answers to send now, appends in their order, and of transactions the markers to write."""
 
     replies: tuple[tuple[Ticket, Any], ...] = ()
     appends: tuple[Append, ...] = ()
+    markings: tuple[Any, ...] = ()
 
 
 @attrs.define(eq=False)

@@ -131,7 +131,7 @@ class Coordinator(Machine[Record, Turn]):
             for member in group.members.values():
                 turn.answer_join(member, Joined(CoordinatorError.NOT_COORDINATOR, member.member_id))
                 turn.answer_sync(member, Synced(CoordinatorError.NOT_COORDINATOR))
-            self._count(group, 0)
+            self.held.count(group, 0)
         self.groups.clear()
 
     def _expire(self, turn: Turn) -> None:
@@ -198,13 +198,9 @@ class Coordinator(Machine[Record, Turn]):
             del self.groups[group.group_id]
             self._schedule.drop(group.group_id)
             is_there = False
-        self._count(group, group.held_bytes if is_there else 0)
+        self.held.count(group, group.held_bytes if is_there else 0)
         if is_there:
             self._schedule.set(group.group_id, group.next_ms)
-
-    def _count(self, group: Group, held_bytes: int) -> None:
-        self.held.add(group.principal, held_bytes - group.counted_bytes)
-        group.counted_bytes = held_bytes
 
 
 _IN_GROUP: Final[dict[type, Callable[..., None]]] = {

@@ -75,7 +75,7 @@ class Guard:
 
 @attrs.frozen
 class Guarded:
-    """`guard` None: the transaction goes on in this log already."""
+    """`guard` None: none is needed, since the transaction has begun in this log."""
 
     error: LogError = LogError.NONE
     guard: Guard | None = None

@@ -262,7 +262,7 @@ class LiveCluster:
                 self._paused_s[broker_id] = time.monotonic()
 
     def resume_broker(self, broker_id: int) -> None:
-        """A paused broker goes on. If its session has ended, it registers again, under a new broker epoch. Raises
+        """A paused broker runs again. If its session has ended, it registers again, under a new broker epoch. Raises
         KeyError as above."""
         with self.lock:
             self._paused_s.pop(broker_id, None)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -53,6 +53,7 @@ from .record_store import RecordStore
 from .shelves import Shelves
 from .waiting import Fetch, Fetches, Place
 
+T = TypeVar("T")
 NO_OFFSET: Final = -1
 _TURNS_S: Final = 0.005  # for work in slices, after the requests that are done at once
 
@@ -158,14 +159,12 @@ class LiveLogs:
     ) -> Future[Guarded]:
         """What `append` needs for the first batch of a transaction in this partition. Between the two it is to be asked
         whether that is part of the transaction."""
-        future: Future[Guarded] = Future()
 
         def work(replica: Replica, shelf: RecordStore) -> Guarded:
             found = shelf.producers.guard(producer_id, producer_epoch, replica.log, replica.leader_epoch)
             return Guarded(LogError.NONE, found)
 
-        self._ask("", future, lambda: complete(future, self.leaders.result(Guarded, work, broker_id, tp)))
-        return future
+        return self._asked(Guarded, work, broker_id, tp)
 
     def active_producers(
         self, broker_id: int | None, tp: TopicPartition, *, client: str = ""
@@ -229,19 +228,11 @@ class LiveLogs:
     def end_of_epoch(
         self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
     ) -> Future[EpochEnd]:
-        future: Future[EpochEnd] = Future()
-        work = partial(reading.end_of_epoch, asked=asked)
-        self._ask(
-            "", future, lambda: complete(future, self.leaders.result(EpochEnd, work, broker_id, tp, leader_epoch))
-        )
-        return future
+        return self._asked(EpochEnd, partial(reading.end_of_epoch, asked=asked), broker_id, tp, leader_epoch)
 
     def delete_records(self, broker_id: int | None, tp: TopicPartition, before: int) -> Future[LogBounds]:
         """The log begins at `before` (-1: the high watermark), or later if it did already."""
-        future: Future[LogBounds] = Future()
-        work = partial(self._delete, before=before)
-        self._ask("", future, lambda: complete(future, self.leaders.result(LogBounds, work, broker_id, tp)))
-        return future
+        return self._asked(LogBounds, partial(self._delete, before=before), broker_id, tp)
 
     def batch_bytes_max(self, topic: str) -> int:
         """The largest batch that the topic takes. A setting that is no number is left to the append, which refuses."""
@@ -260,6 +251,14 @@ class LiveLogs:
         """The same, for the thread that steps."""
         self._producer_ids += 1
         return self.first_producer_id + self._producer_ids - 1
+
+    def _asked(
+        self, kind: Callable[[LogError], T], work: Callable[[Replica, RecordStore], T], *place: Any
+    ) -> Future[T]:
+        """What `work` says of the leader at this place, see `Leaders.result`."""
+        future: Future[T] = Future()
+        self._ask("", future, lambda: complete(future, self.leaders.result(kind, work, *place)))
+        return future
 
     def _ask(self, client: str, future: Future[Any], work: Callable[[], object]) -> None:
         self.soon(lambda: self._turns.add(client, at_once(work_for(future, work))))

@@ -1,6 +1,6 @@
-"""What the logs of a partition say of producers: which batches each of them sent last, and their transactions (KIP-98).
+"""The producers of a partition: the batches that each of them sent last, and their transactions (KIP-98).
 
-* Nothing is known beside the batches. A new leader counts those that its log has, and needs no further information.
+* All of it is found in the batches of a log. A new leader takes those of its own, and needs no further information.
 * A repeated batch of a producer is found by its sequence. The last `REMEMBERED` batches of each producer are kept; as
   in Kafka, five are compared.
 * A transaction begins with the first transactional batch of its producer and ends with a marker. It may have several
@@ -205,7 +205,7 @@ class Producers:
         return tuple(self._of(log).aborted(start, end)) if self._transactions else ()
 
     def active(self, log: Log) -> Work[tuple[ActiveProducer, ...]]:
-        """What the log says of each producer."""
+        """Every producer that has written to the log."""
         found = []
         for number, producer_id in enumerate(list(self._sent)):
             if number % _SLICE == _SLICE - 1:

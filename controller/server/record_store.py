@@ -7,7 +7,7 @@
   acknowledged and is not read: consumers find a gap, as in a compacted log.
 * Compaction replaces rows by smaller ones, or removes them. Logs keep the ids of all records, so offsets stay as they
   are, and reading passes over those that are gone.
-* What the batches say of their producers: `kedge.controller.server.producers`.
+* The producers of the batches, and their transactions: `kedge.controller.server.producers`.
 """
 
 from __future__ import annotations

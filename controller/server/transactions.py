@@ -19,10 +19,10 @@ from ..coordinators.records import RecordCodec
 from ..model.logs import Appended, EndMarker, LogError
 from ..model.values import TopicPartition
 from ..transactions import Coordinator, refused
-from ..transactions.coordinator import Marking
 from ..transactions.records import TransactionRecord
 from ..transactions.replies import Reply
 from ..transactions.requests import AddPartitions, TransactionRequest, TransactionSettings
+from ..transactions.transaction import Marking
 from .coordinators import Coordinators
 from .futures import complete, work_for
 from .groups import LiveGroups
@@ -101,7 +101,7 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def _took(self, led: Led[Coordinator], output: Output) -> None:
         super()._took(led, output)
-        for marking in led.coordinator.markings():
+        for marking in output.markings:
             self._mark(led, marking)
 
     def _mark(self, led: Led[Coordinator], marking: Marking) -> None:

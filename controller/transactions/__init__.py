@@ -5,6 +5,7 @@ has, and how it ends.
     replies       the answers
     records       the state of a transactional id, as in the records of `__transaction_state`
     changes       from one state to the next
+    transaction   a transactional id in memory
     coordinator   the state machine of one partition: requests and time in, answers, records and markers out
 
 The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as

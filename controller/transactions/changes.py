@@ -17,7 +17,7 @@ NEW_EPOCHS: Final = 2
 
 
 def initialized(now: Stored, asked: Initialize, fresh_id: Callable[[], int], now_ms: int) -> Stored | CoordinatorError:
-    """The state for a producer that begins, or goes on after an error; none of its transactions is open."""
+    """The state after InitProducerId while no transaction is open. The producer is new, or continues after an error."""
     named = asked.producer_epoch if asked.producer_id != NO_ID else None
     if now.is_exhausted and named in {None, now.producer_epoch}:
         last_epoch = NO_EPOCH if named is None else now.producer_epoch

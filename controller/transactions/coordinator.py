@@ -19,13 +19,12 @@ from typing import Final
 
 import attrs
 
-from ..coordinators import CoordinatorError, Machine, Output, turn
-from ..coordinators.held import Held, by_ids
+from ..coordinators import CoordinatorError, Machine, Output
+from ..coordinators.held import Held
 from ..coordinators.turn import Answered, Ticket
-from ..model.values import TopicPartition
 from . import changes
-from .records import NO_EPOCH, NO_ID, State, Stored, TransactionRecord
-from .replies import Described, Identified, Listed, Reply
+from .records import NO_ID, State, Stored, TransactionRecord
+from .replies import Answer, Described, Identified, Listed, Reply
 from .requests import (
     AddPartitions,
     Describe,
@@ -35,89 +34,9 @@ from .requests import (
     TransactionSettings,
     VerifyPartitions,
 )
+from .transaction import PARTITION_BYTES, Changing, Marking, Transaction, Turn, held_bytes
 
-_ID_BYTES: Final = 1500
-_PARTITION_BYTES: Final = 300
-_CHANGING: Final = CoordinatorError.CONCURRENT_TRANSACTIONS
-
-
-@attrs.frozen
-class Marking:
-    """A marker to write: the transaction of this producer ends in the partition."""
-
-    transactional_id: str
-    tp: TopicPartition
-    producer_id: int
-    producer_epoch: int
-    is_commit: bool
-
-
-@attrs.define(eq=False)
-class Transaction:
-    """A transactional id. `now`: its state in the log; `is_changing`: another one is being written, `next` unless it is
-    to be deleted. `unmarked`: the partitions that lack a marker; `marking`: those where one is being written.
-    `retry_ms`: what failed is not tried again before. `counted_bytes`: the memory that counts as its own; `principal`:
-    whose request created it, empty if unknown."""
-
-    transactional_id: str
-    now: Stored
-    is_changing: bool = False
-    next: Stored | None = None
-    unmarked: set[TopicPartition] = attrs.field(factory=set)
-    marking: set[TopicPartition] = attrs.field(factory=set)
-    retry_ms: int | None = None
-    counted_bytes: int = 0
-    principal: str = ""
-
-    @property
-    def is_new(self) -> bool:
-        """Whether nothing of it is in the log."""
-        return self.now.producer_epoch == NO_EPOCH
-
-    @property
-    def held_bytes(self) -> int:
-        states = (self.now, *([self.next] if self.next is not None else []))
-        return held_bytes(self.transactional_id, max(len(state.partitions) for state in states))
-
-    @property
-    def next_ms(self) -> int | None:
-        """When there is something to do."""
-        if self.is_changing:
-            return None
-        if self.now.state is State.ONGOING:
-            return max(self.now.start_ms + self.now.timeout_ms, self.retry_ms or 0)
-        return self.retry_ms
-
-
-def held_bytes(transactional_id: str, partitions: int) -> int:
-    """What a transactional id holds with so many partitions."""
-    return _ID_BYTES + by_ids(transactional_id) + _PARTITION_BYTES * partitions
-
-
-@attrs.define(eq=False)
-class _Changing:
-    """Waits until a state is written. `answer`: what the ticket gets, by the error."""
-
-    transaction: Transaction
-    deletes: bool = False
-    ticket: Ticket = None
-    answer: Callable[[CoordinatorError], Reply] | None = None
-
-    def done(self, turn: Turn, error: CoordinatorError) -> None:
-        """The next state is valid, or the former one stays."""
-        transaction = self.transaction
-        if not error and transaction.next is not None:
-            transaction.now = transaction.next
-        transaction.is_changing, transaction.next = False, None
-        if self.answer is not None:
-            turn.reply(self.ticket, self.answer(_of_append(error)))
-
-
-@attrs.define(eq=False)
-class Turn(turn.Turn[_Changing]):
-    """`markings`: markers to write."""
-
-    markings: list[Marking] = attrs.field(factory=list, init=False)
+_BUSY: Final = CoordinatorError.CONCURRENT_TRANSACTIONS
 
 
 @attrs.define(eq=False)
@@ -129,7 +48,6 @@ class Coordinator(Machine[TransactionRecord, Turn]):
     fresh_id: Callable[[], int]
     held: Held = attrs.field(factory=Held)
     transactions: dict[str, Transaction] = attrs.field(factory=dict)
-    _markings: list[Marking] = attrs.field(factory=list, init=False)
 
     # --- events
 
@@ -164,11 +82,6 @@ class Coordinator(Machine[TransactionRecord, Turn]):
                     self._go_on(turn, transaction)
         return self._output(turn)
 
-    def markings(self) -> list[Marking]:
-        """The markers that the events since the last call demand."""
-        found, self._markings = self._markings, []
-        return found
-
     def listed(self) -> list[Listed]:
         """Every transactional id that has a producer."""
         known = [t for t in self.transactions.values() if not t.is_new]
@@ -184,8 +97,7 @@ class Coordinator(Machine[TransactionRecord, Turn]):
         return Turn(now_ms, self._next_number)
 
     def _output(self, turn: Turn) -> Output:
-        self._markings += turn.markings
-        return super()._output(turn)
+        return attrs.evolve(super()._output(turn), markings=tuple(turn.markings))
 
     def _restore(self, turn: Turn, records: Sequence[TransactionRecord]) -> None:
         for record in records:
@@ -196,20 +108,19 @@ class Coordinator(Machine[TransactionRecord, Turn]):
 
     def _end(self, turn: Turn) -> None:  # noqa: ARG002 - nothing waits but for appends
         for transaction in self.transactions.values():
-            self._count(transaction, 0)
+            self.held.count(transaction, 0)
         self.transactions.clear()
-        self._markings.clear()
 
     def _expire(self, turn: Turn) -> None:
         before_ms = turn.now_ms - self.settings.expiration_ms
         for transaction in list(self.transactions.values()):
             now = transaction.now
-            if not (now.is_open or transaction.is_changing) and now.update_ms <= before_ms:
+            if not (now.is_open or transaction.changing) and now.update_ms <= before_ms:
                 self._change(turn, transaction, None)
 
     def _due(self, turn: Turn, key: str) -> None:
         transaction = self.transactions.get(key)
-        if transaction is None or transaction.is_changing:
+        if transaction is None or transaction.changing:
             return
         if transaction.now.state is State.ONGOING and (transaction.next_ms or 0) <= turn.now_ms:
             self._abort(turn, transaction)
@@ -219,10 +130,10 @@ class Coordinator(Machine[TransactionRecord, Turn]):
                 self._go_on(turn, transaction)
         self._settle(transaction)
 
-    def _after(self, turn: Turn, waiting: _Changing, error: CoordinatorError) -> None:
+    def _after(self, turn: Turn, waiting: Changing, error: CoordinatorError) -> None:
         transaction = waiting.transaction
-        if (waiting.deletes and not error) or transaction.is_new:
-            self._count(transaction, 0)
+        if (waiting.then is None and not error) or transaction.is_new:
+            self.held.count(transaction, 0)
             self.transactions.pop(transaction.transactional_id, None)
         elif error:
             self._retry(turn, transaction)
@@ -249,7 +160,7 @@ class Coordinator(Machine[TransactionRecord, Turn]):
         if transaction is not None:
             present, principal = transaction.counted_bytes, transaction.principal
             if isinstance(asked, AddPartitions):
-                grown = _PARTITION_BYTES * len(asked.partitions - transaction.now.partitions)
+                grown = PARTITION_BYTES * len(asked.partitions - transaction.now.partitions)
         elif isinstance(asked, Initialize):
             grown, principal = held_bytes(asked.transactional_id, 0), asked.principal
         return self.held.has_room(self.settings.held_bytes_max, principal, present, grown)
@@ -261,32 +172,36 @@ class Coordinator(Machine[TransactionRecord, Turn]):
             transaction = Transaction(asked.transactional_id, begins, principal=asked.principal)
             self.transactions[asked.transactional_id] = transaction
         now = transaction.now
-        if transaction.is_changing or now.is_prepared:
-            turn.reply(ticket, Identified(_CHANGING))
+        if transaction.changing or now.is_prepared:
+            turn.reply(ticket, Identified(_BUSY))
         elif not changes.may_initialize(now, asked):
             turn.reply(ticket, Identified(CoordinatorError.PRODUCER_FENCED))
         elif now.state is State.ONGOING:
-            self._abort(turn, transaction, ticket, lambda error: Identified(error or _CHANGING))
+            self._abort(turn, transaction, ticket, Identified(_BUSY))
         else:
             then = changes.initialized(now, asked, self.fresh_id, turn.now_ms)
-            self._change_or_refuse(turn, transaction, then, ticket)
+            if isinstance(then, CoordinatorError):
+                turn.reply(ticket, Identified(then))
+            else:
+                done = Identified(CoordinatorError.NONE, then.producer_id, then.producer_epoch)
+                self._change(turn, transaction, then, ticket, done)
 
     def _add(self, turn: Turn, transaction: Transaction, asked: AddPartitions, ticket: Ticket) -> None:
         now = transaction.now
         error = _fence(now, asked.producer_id, asked.producer_epoch)
-        if error or transaction.is_changing or now.is_prepared:
-            turn.reply(ticket, Answered(error or _CHANGING))
+        if error or transaction.changing or now.is_prepared:
+            turn.reply(ticket, Answered(error or _BUSY))
         elif now.state is State.ONGOING and asked.partitions <= now.partitions:
             turn.reply(ticket, Answered(CoordinatorError.NONE))
         else:
             then = changes.added(now, asked.partitions, asked.version, turn.now_ms)
-            self._change(turn, transaction, then, ticket, Answered)
+            self._change(turn, transaction, then, ticket, Answered(CoordinatorError.NONE))
 
     def _verify(self, turn: Turn, transaction: Transaction, asked: VerifyPartitions, ticket: Ticket) -> None:
         now, ends = transaction.now, transaction.next is not None and transaction.next.is_prepared
         error = _fence(now, asked.producer_id, asked.producer_epoch)
         if not error and (ends or now.is_prepared):
-            error = _CHANGING
+            error = _BUSY
         if not error and not (now.state is State.ONGOING and asked.partitions <= now.partitions):
             error = CoordinatorError.TRANSACTION_ABORTABLE
         turn.reply(ticket, Answered(error))
@@ -294,8 +209,8 @@ class Coordinator(Machine[TransactionRecord, Turn]):
     def _finish(self, turn: Turn, transaction: Transaction, asked: End, ticket: Ticket) -> None:
         now = transaction.now
         error = changes.end_error(now, asked)
-        if transaction.is_changing and error not in changes.FENCING:
-            error = _CHANGING
+        if transaction.changing and error not in changes.FENCING:
+            error = _BUSY
         is_newer = asked.version >= changes.NEW_EPOCHS
         if error is not None:
             is_done = is_newer and not error
@@ -307,29 +222,14 @@ class Coordinator(Machine[TransactionRecord, Turn]):
         if is_newer:
             named = (then.producer_id, then.producer_epoch) if next_id == NO_ID else (next_id, 0)
             done = Identified(CoordinatorError.NONE, *named)
-        self._change(turn, transaction, then, ticket, lambda error: Identified(error) if error else done)
+        self._change(turn, transaction, then, ticket, done)
 
     def _describe(self, turn: Turn, transaction: Transaction, _: Describe, ticket: Ticket) -> None:
         turn.reply(ticket, Described(transaction.now))
 
     # --- changes
 
-    def _change_or_refuse(
-        self, turn: Turn, transaction: Transaction, then: Stored | CoordinatorError, ticket: Ticket
-    ) -> None:
-        if isinstance(then, CoordinatorError):
-            turn.reply(ticket, Identified(then))
-            return
-        done = Identified(CoordinatorError.NONE, then.producer_id, then.producer_epoch)
-        self._change(turn, transaction, then, ticket, lambda error: Identified(error) if error else done)
-
-    def _abort(
-        self,
-        turn: Turn,
-        transaction: Transaction,
-        ticket: Ticket = None,
-        answer: Callable[[CoordinatorError], Reply] | None = None,
-    ) -> None:
+    def _abort(self, turn: Turn, transaction: Transaction, ticket: Ticket = None, answer: Answer | None = None) -> None:
         """The open transaction ends, and its producer writes no more."""
         now = transaction.now
         then = changes.prepared(changes.fenced(now), now.version, turn.now_ms, is_commit=False)
@@ -341,12 +241,11 @@ class Coordinator(Machine[TransactionRecord, Turn]):
         transaction: Transaction,
         then: Stored | None,
         ticket: Ticket = None,
-        answer: Callable[[CoordinatorError], Reply] | None = None,
+        answer: Answer | None = None,
     ) -> None:
-        """Write the next state; None: the transactional id is deleted."""
-        transaction.is_changing, transaction.next = True, then
-        record = TransactionRecord(transaction.transactional_id, then)
-        turn.append([record], _Changing(transaction, then is None, ticket, answer))
+        """Write the next state; None: the transactional id is deleted. `answer`: see `Changing`."""
+        transaction.changing = Changing(transaction, then, ticket, answer)
+        turn.append([TransactionRecord(transaction.transactional_id, then)], transaction.changing)
         self._settle(transaction)
 
     # --- the end of a transaction that is decided
@@ -361,7 +260,7 @@ class Coordinator(Machine[TransactionRecord, Turn]):
     def _go_on(self, turn: Turn, transaction: Transaction) -> None:
         """Write the markers that are missing; without any the transaction is complete."""
         now = transaction.now
-        if transaction.is_changing:
+        if transaction.changing:
             return
         if not transaction.unmarked:
             self._change(turn, transaction, changes.completed(now, turn.now_ms))
@@ -380,12 +279,8 @@ class Coordinator(Machine[TransactionRecord, Turn]):
 
     def _settle(self, transaction: Transaction) -> None:
         """Count what it holds, and schedule what is next."""
-        self._count(transaction, transaction.held_bytes)
+        self.held.count(transaction, transaction.held_bytes)
         self._schedule.set(transaction.transactional_id, transaction.next_ms)
-
-    def _count(self, transaction: Transaction, held_bytes: int) -> None:
-        self.held.add(transaction.principal, held_bytes - transaction.counted_bytes)
-        transaction.counted_bytes = held_bytes
 
 
 _HANDLERS: Final[dict[type, Callable[..., None]]] = {
@@ -407,12 +302,6 @@ def _is_of(marking: Marking, now: Stored) -> bool:
     is_commit = now.state is State.PREPARE_COMMIT
     expected = (now.producer_id, now.producer_epoch, is_commit)
     return now.is_prepared and (marking.producer_id, marking.producer_epoch, marking.is_commit) == expected
-
-
-def _of_append(error: CoordinatorError) -> CoordinatorError:
-    """The error of an append, as producers may get it."""
-    is_late = error is CoordinatorError.REQUEST_TIMED_OUT
-    return CoordinatorError.COORDINATOR_NOT_AVAILABLE if is_late else error
 
 
 def _unknown(asked: TransactionRequest) -> CoordinatorError:

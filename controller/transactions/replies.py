@@ -37,4 +37,6 @@ class Listed:
     start_ms: int
 
 
+Answer: TypeAlias = Identified | Answered
+"""An answer that may be an error alone."""
 Reply: TypeAlias = Identified | Described | Answered

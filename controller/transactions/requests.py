@@ -18,8 +18,8 @@ def _set(partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
 
 @attrs.frozen
 class Initialize:
-    """A producer wants its id and epoch (InitProducerId). `producer_id`, `producer_epoch`: what it has, if it goes on
-    after an error. `principal`: the client's identity, empty if it has none."""
+    """InitProducerId: a producer asks for its id and epoch. `producer_id`, `producer_epoch`: those that it had, if it
+    continues after an error. `principal`: the client's identity, empty if it has none."""
 
     transactional_id: str
     timeout_ms: int

@@ -7,13 +7,17 @@ retries all errors except those about rights, and uses version 2 at most.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Final
+from concurrent.futures import Future
+from typing import Any, Final, TypeVar
 
 import attrs
 
-from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError
+from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, partition_of
+from ..coordinators.turn import Answered
 from ..model.requests import NewTopic
+from ..model.values import TopicPartition
 from .apis.answering import outcomes
 from .apis.coordinating import GROUP_KEYS, Coordinator, finding, leading
 from .calls import Api, Call, on_named
@@ -21,6 +25,7 @@ from .reading import ClusterRow, cluster
 from .security.acls import GROUP, TRANSACTIONAL_ID
 from .slices import sliced
 
+T = TypeVar("T")
 PARTITIONS: Final = 50
 """Kafka's default of offsets.topic.num.partitions and transaction.state.log.num.partitions."""
 REPLICAS: Final = 3
@@ -84,6 +89,18 @@ async def with_topic(call: Call, topic: str, partitions: int) -> ClusterRow:
     new = NewTopic(partitions, min(REPLICAS, len(row.brokers)), None, CONFIGS)
     await outcomes(call.controller.admin.create_topics({topic: new}, timeout_s=_CREATE_S))
     return await call.query(cluster, [topic])
+
+
+def place_of(row: ClusterRow, key: str) -> TopicPartition | None:
+    """The partition that holds this key, of the only topic of the row; None without the topic."""
+    topic = next(iter(row.topics), None)
+    return None if topic is None else TopicPartition(topic.name, partition_of(key, len(topic.partitions)))
+
+
+async def answer_of(future: Future[Any], kind: type[T]) -> T | CoordinatorError:
+    """The answer of this kind, or the error of the whole request."""
+    reply: Any = await asyncio.wrap_future(future)
+    return reply.error if isinstance(reply, Answered) and kind is not Answered else reply
 
 
 BOTH: Final = {GROUP_KEYS: GROUPS, TRANSACTION_KEYS: TRANSACTIONS}

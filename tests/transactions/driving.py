@@ -12,7 +12,6 @@ import attrs
 from kedge.controller.coordinators import Append, CoordinatorError, Output
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.transactions import Coordinator
-from kedge.controller.transactions.coordinator import Marking
 from kedge.controller.transactions.records import EPOCH_MAX, NO_EPOCH, NO_ID, State, Stored, TransactionRecord
 from kedge.controller.transactions.replies import Identified
 from kedge.controller.transactions.requests import (
@@ -24,6 +23,7 @@ from kedge.controller.transactions.requests import (
     TransactionSettings,
     VerifyPartitions,
 )
+from kedge.controller.transactions.transaction import Marking
 
 ID: Final = "payments"
 """The transactional id of most tests."""
@@ -175,9 +175,8 @@ class Driven:
         self.heard |= dict(output.replies)
         self.tried += output.appends
         self.under_way += output.appends
-        markings = self.coordinator.markings()
-        self.marking += markings
-        self.demanded += markings
+        self.marking += output.markings
+        self.demanded += output.markings
         if not self.holds:
             self.settle(self.append_error)
         if not self.holds_markers:
@@ -194,6 +193,23 @@ class Driven:
     def states(self) -> list[State | None]:
         """The states in the log, in its order; None: the transactional id was deleted."""
         return [record.stored.state if record.stored else None for record in self.log]
+
+
+LAST: Final = Producer(FIRST_ID, LAST_EPOCH)
+ROTATED: Final = Identified(CoordinatorError.NONE, FIRST_ID + 1, 0)
+"""What a producer hears whose id is used up."""
+
+
+def ends() -> list[State | None]:
+    """The states of a transaction that is committed."""
+    return [State.EMPTY, State.ONGOING, State.PREPARE_COMMIT, State.COMPLETE_COMMIT]
+
+
+def before_end(driven: Driven, *partitions: Any, **fields: Any) -> Producer:
+    """A transaction is open; what it writes from now on stays under way, and so do markers."""
+    producer = driven.begun(*partitions, **fields)
+    driven.holds_markers = True
+    return producer
 
 
 def take_over(driven: Driven, **fields: Any) -> Driven:

@@ -16,8 +16,9 @@ from kedge.controller.server import compacting
 from kedge.controller.server.producers import Producers, _Known
 from kedge.controller.simulated.log import Log
 from kedge.controller.transactions import changes
-from kedge.controller.transactions.coordinator import Coordinator, Transaction
+from kedge.controller.transactions.coordinator import Coordinator
 from kedge.controller.transactions.records import State, Stored
+from kedge.controller.transactions.transaction import Transaction
 from kedge.controller.wire.groups import GroupRecords
 from tests.simulation.mutant import Breaks, Patch
 

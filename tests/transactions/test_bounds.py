@@ -12,8 +12,8 @@ import pytest
 from kedge.controller.coordinators import CoordinatorError
 from kedge.controller.coordinators.held import MUCH_SHARE, SHARE
 from kedge.controller.model.values import TopicPartition
-from kedge.controller.transactions.coordinator import held_bytes
 from kedge.controller.transactions.records import NO_TIME, State
+from kedge.controller.transactions.transaction import held_bytes
 from tests.transactions.driving import FIRST_ID, ID, TIMEOUT_MS, TP, Driven, Producer, stored, take_over
 
 MIB: Final = 1024 * 1024

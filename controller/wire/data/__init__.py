@@ -34,5 +34,6 @@ def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
     if isinstance(logs, Compacting):
         logs.begin(BatchRecords())
     aside = Aside()
-    rows = (*produce.table(logs, aside), *fetch.table(logs), *offsets.table(logs, aside), deletion.row(logs))
+    of_producers = (produce.row(logs, aside), produce.init_row(logs))
+    rows = (*of_producers, *fetch.table(logs), *offsets.table(logs, aside), deletion.row(logs))
     return versions.with_apis(base, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 import attrs
@@ -44,9 +44,9 @@ class _Appending:
     transactional: Transactional | None
 
 
-def table(logs: Logs, aside: Aside, transactional: Transactional | None = None) -> Iterator[Api]:
-    """The rows of both APIs, over these logs. `aside`: checks batches. `transactional`: appends the batches of
-    transactions, which are refused without it."""
+def row(logs: Logs, aside: Aside, transactional: Transactional | None = None) -> Api:
+    """Produce, over these logs. `aside`: checks batches. `transactional`: appends the batches of transactions; without
+    it they are refused."""
     appending = _Appending(logs, aside, transactional)
 
     async def produce(call: Call, request: Request) -> Answer | None:
@@ -62,14 +62,20 @@ def table(logs: Logs, aside: Aside, transactional: Transactional | None = None) 
             rows[name].append(_row(part.index, answer))
         return {"responses": [{"name": name, "partition_responses": parts} for name, parts in rows.items()]}
 
+    versions = range(12) if transactional is None else range(13)
+    access = on_rows("WRITE", "topic_data", "responses")
+    return Api(messages_of("Produce", versions), produce, access, is_of_logs=True)
+
+
+def init_row(logs: Logs) -> Api:
+    """InitProducerId, without transactions."""
+
     async def init_producer_id(_: Call, request: Request) -> Answer:
         if request.transactional_id is not None:  # there are no transactions, as FindCoordinator answers, too
             return {"error_code": LogError.INVALID_REQUEST, "producer_id": -1, "producer_epoch": -1}
         return await init_idempotent(logs, request)
 
-    versions = range(12) if transactional is None else range(13)
-    yield Api(messages_of("Produce", versions), produce, on_rows("WRITE", "topic_data", "responses"), is_of_logs=True)
-    yield Api(messages_of("InitProducerId", range(5)), init_producer_id, OF_PRODUCER, is_of_logs=True)
+    return Api(messages_of("InitProducerId", range(5)), init_producer_id, OF_PRODUCER, is_of_logs=True)
 
 
 async def init_idempotent(logs: Logs, request: Request) -> Answer:

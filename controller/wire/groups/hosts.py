@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from ...coordinators import CoordinatorError
-from ...coordinators.turn import Answered
 from ...groups.records import GroupCodec
 from ...groups.replies import Listed, Reply
 from ...groups.requests import GroupRequest, GroupSettings
 from ..calls import Api, Call, Handler, on_named
+from ..coordinators import answer_of
 from ..messages import messages_of
 from ..security import ANONYMOUS
 from ..security.acls import GROUP, TOPIC
@@ -49,8 +48,7 @@ def apis(rows: Iterable[Row], *, never_waits: bool = False) -> Iterator[Api]:
 
 async def ask(groups: Groups, call: Call, asked: GroupRequest, kind: type[T]) -> T | CoordinatorError:
     """The answer of this kind, or the error of the whole request."""
-    reply: Any = await asyncio.wrap_future(groups.ask(call.broker_id, asked))
-    return reply.error if isinstance(reply, Answered) and kind is not Answered else reply
+    return await answer_of(groups.ask(call.broker_id, asked), kind)
 
 
 def identity(call: Call) -> str:

@@ -43,7 +43,7 @@ def with_transactions(
     verifying = Verifying(logs, transactions)
     rows = (
         coordinators(partitions, BOTH),
-        *produce.table(logs, Aside(), verifying.append),
+        produce.row(logs, Aside(), verifying.append),
         *producers.table(transactions, logs, partitions),
         *offsets.table(groups, verifying),
         *tools.table(transactions, logs),

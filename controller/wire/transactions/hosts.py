@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from ...coordinators import CoordinatorError
 from ...coordinators.records import RecordCodec
@@ -16,9 +14,9 @@ from ...transactions.records import TransactionRecord
 from ...transactions.replies import Listed, Reply
 from ...transactions.requests import TransactionRequest, TransactionSettings
 from ..calls import Call
+from ..coordinators import answer_of
 from ..security.acls import TRANSACTIONAL_ID
 
-T = TypeVar("T")
 OF_ID: Final = "the transactional id"
 NO_RIGHTS: Final = CoordinatorError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
@@ -49,28 +47,12 @@ class Transactions(Protocol):
         """The marker is in the log of the partition. `client`: clients take turns."""
 
 
-async def ask(
-    transactions: Transactions, broker_id: int | None, asked: TransactionRequest, kind: type[T]
-) -> T | CoordinatorError:
-    """The answer of this kind, or the error of the whole request."""
-    reply: Any = await asyncio.wrap_future(transactions.ask(broker_id, asked))
-    return reply.error if isinstance(reply, Answered) and kind is not Answered else reply
-
-
 async def error_of(transactions: Transactions, broker_id: int | None, asked: TransactionRequest) -> CoordinatorError:
     """The error of a request that has no other answer."""
-    found = await ask(transactions, broker_id, asked, Answered)
+    found = await answer_of(transactions.ask(broker_id, asked), Answered)
     return found.error if isinstance(found, Answered) else found
 
 
 def may(call: Call, operation: str, transactional_id: str) -> bool:
     """Whether the client has the right to this operation on the transactional id."""
     return call.may(operation, TRANSACTIONAL_ID + transactional_id)
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """The partitions of each topic."""
-    topics: dict[str, list[int]] = {}
-    for tp in partitions:
-        topics.setdefault(tp.topic, []).append(tp.partition)
-    return topics

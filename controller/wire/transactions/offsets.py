@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import attrs
 
-from ...coordinators import OFFSETS_TOPIC, CoordinatorError, partition_of
+from ...coordinators import OFFSETS_TOPIC, CoordinatorError
 from ...coordinators.records import Producer
 from ...groups.records import Committed
 from ...groups.replies import OffsetErrors
@@ -16,6 +16,7 @@ from ...groups.requests import Commit
 from ...model.logs import LogError
 from ...model.values import TopicPartition
 from ..calls import Api, Call, on_named
+from ..coordinators import place_of
 from ..groups.hosts import NO_RIGHTS as NO_GROUP_RIGHTS
 from ..groups.hosts import Groups, ask, identity, may_topic
 from ..groups.hosts import may as may_group
@@ -73,10 +74,9 @@ class _Offsets:
 
     async def _producer(self, call: Call, request: Request) -> Producer | CoordinatorError:
         """The producer, whose transaction includes the partition of the group."""
-        found = await call.query(cluster, [OFFSETS_TOPIC])
-        if not found.topics:
+        tp = place_of(await call.query(cluster, [OFFSETS_TOPIC]), request.group_id)
+        if tp is None:
             return CoordinatorError.NOT_COORDINATOR
-        tp = TopicPartition(OFFSETS_TOPIC, partition_of(request.group_id, len(found.topics[0].partitions)))
         producer = Producer(request.producer_id, request.producer_epoch)
         adds = call.version >= _ADDS_SINCE
         guarded: Any = await self.verifying.guard(call.broker_id, tp, request.transactional_id, producer, adds=adds)

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import attrs
 
-from ...coordinators import OFFSETS_TOPIC, CoordinatorError, partition_of
+from ...coordinators import OFFSETS_TOPIC, CoordinatorError
 from ...model.values import TopicPartition
 from ...transactions.changes import NEW_EPOCHS
 from ...transactions.replies import Identified
 from ...transactions.requests import AddPartitions, End, Initialize, VerifyPartitions
 from ..calls import CLUSTER_ACTION, OF_PRODUCER, Api, Call, on_named
-from ..coordinators import with_topic
+from ..coordinators import place_of, with_topic
 from ..data.logs import Logs
 from ..data.produce import init_idempotent
 from ..groups.hosts import identity
@@ -72,10 +72,9 @@ class _Producers:
             return {"error_code": int(NO_RIGHTS)}
         if not call.may("READ", GROUP + request.group_id):
             return {"error_code": int(CoordinatorError.GROUP_AUTHORIZATION_FAILED)}
-        found = await with_topic(call, OFFSETS_TOPIC, self.partitions)
-        if not found.topics:
+        tp = place_of(await with_topic(call, OFFSETS_TOPIC, self.partitions), request.group_id)
+        if tp is None:
             return {"error_code": int(CoordinatorError.COORDINATOR_NOT_AVAILABLE)}
-        tp = TopicPartition(OFFSETS_TOPIC, partition_of(request.group_id, len(found.topics[0].partitions)))
         asked = AddPartitions(request.transactional_id, *_producer(request), [tp])
         return {"error_code": _fenced(call, await error_of(self.transactions, call.broker_id, asked), _FENCED_SINCE)}
 

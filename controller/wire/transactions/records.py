@@ -11,6 +11,7 @@ from ...coordinators.records import Producer
 from ...model.logs import Batch, StoredBatch
 from ...model.values import TopicPartition
 from ...transactions.records import NO_ID, NO_TIME, State, Stored, TransactionRecord
+from ..apis.answering import by_topic
 from ..data.batches import packed, pairs
 from ..messages import TransactionLogKey, TransactionLogValue
 from ..protocol import build
@@ -59,9 +60,7 @@ def _written(record: TransactionRecord) -> tuple[bytes, bytes | None]:
 
 
 def _fields(stored: Stored) -> dict[str, Any]:
-    topics: dict[str, list[int]] = {}
-    for tp in sorted(stored.partitions):
-        topics.setdefault(tp.topic, []).append(tp.partition)
+    topics = by_topic((tp.topic, tp.partition) for tp in sorted(stored.partitions))
     partitions = [{"topic": topic, "partition_ids": ids} for topic, ids in topics.items()]
     return {
         "producer_id": stored.producer_id,

@@ -15,13 +15,15 @@ from ...model.values import TopicPartition
 from ...transactions.records import State
 from ...transactions.replies import Described, Listed
 from ...transactions.requests import Describe
+from ..apis.answering import by_topic
 from ..calls import Api, Call, on_cluster, on_named, on_rows
+from ..coordinators import answer_of
 from ..data.logs import Logs
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..security.acls import TOPIC
 from ..slices import sliced
-from .hosts import NO_RIGHTS, Transactions, ask, by_topic, may
+from .hosts import NO_RIGHTS, Transactions, may
 
 _AT_ONCE: Final = 250  # markers of a request
 OF_EACH: Final = "each transactional id"
@@ -89,13 +91,12 @@ class _Tools:
     async def _described(self, call: Call, transactional_id: str) -> dict[str, Any]:
         found: Described | CoordinatorError = NO_RIGHTS
         if may(call, "DESCRIBE", transactional_id):
-            found = await ask(self.transactions, call.broker_id, Describe(transactional_id), Described)
+            found = await answer_of(self.transactions.ask(call.broker_id, Describe(transactional_id)), Described)
         if not isinstance(found, Described):
             return {"transactional_id": transactional_id, "error_code": int(found), **_NOT_TOLD, **_NO_PRODUCER}
         stored = found.stored
-        topics = by_topic(
-            sorted([tp async for tp in sliced(stored.partitions) if call.may("DESCRIBE", TOPIC + tp.topic)])
-        )
+        shown = [tp async for tp in sliced(stored.partitions) if call.may("DESCRIBE", TOPIC + tp.topic)]
+        topics = by_topic((tp.topic, tp.partition) for tp in sorted(shown))
         return {
             "transactional_id": transactional_id,
             "error_code": 0,
