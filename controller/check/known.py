@@ -97,6 +97,7 @@ KNOWN: Final[Mapping[str, KnownKey]] = {
     f"{keys.TOPICS}/*": KnownKey(lambda value: topic.decode(value, ""), 3, (_topic_name,)),
     f"{keys.CONFIG_TOPICS}/*": KnownKey(small.decode_config, 1, (_topic_name,)),
     f"{keys.CONFIG_BROKERS}/*": KnownKey(small.decode_config, 1, (_broker_or_default,)),
+    **dict.fromkeys((f"{keys.CONFIG_USERS}/*", f"{keys.CONFIG_CLIENTS}/*"), KnownKey(small.decode_config, 1)),
     keys.REASSIGN_PARTITIONS: KnownKey(lambda value: legacy.decode(value).entries, 1),
     keys.PREFERRED_ELECTION: KnownKey(notifications.decode_partitions, 1),
     f"{keys.DELETE_TOPICS}/*": KnownKey(_unread, 0, (_topic_name,)),
@@ -109,7 +110,6 @@ KNOWN: Final[Mapping[str, KnownKey]] = {
     f"{keys.ISR_CHANGES}/*": KnownKey(notifications.decode_partitions, 1, (_numbered("isr_change_"),)),
     f"{keys.LOG_DIR_EVENTS}/*": KnownKey(notifications.decode_log_dir_event, 1, (_numbered("log_dir_event_"),)),
     # Kafka's own, which Kedge neither reads nor writes
-    **dict.fromkeys(("/feature", "/migration", "/config/users/*", "/config/clients/*"), KnownKey(_unread)),
-    **dict.fromkeys(("/config/ips/*", "/kafka-acl-changes/*"), KnownKey(_unread)),
+    **dict.fromkeys(("/feature", "/migration", "/config/ips/*", "/kafka-acl-changes/*"), KnownKey(_unread)),
     **dict.fromkeys(("/kafka-acl/*/*", "/kafka-acl-extended/*/*"), KnownKey(_unread)),
 }

@@ -9,6 +9,8 @@ BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONFIG_TOPICS: Final = "/config/topics"
 CONFIG_BROKERS: Final = "/config/brokers"
+CONFIG_USERS: Final = "/config/users"
+CONFIG_CLIENTS: Final = "/config/clients"
 USERS: Final = "users"  # the kind of configs of Kafka's users
 BROKER_DEFAULTS: Final = "/config/brokers/<default>"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
@@ -64,7 +66,7 @@ def broker_config(name: str) -> str:
 
 
 def config(kind: str, name: str) -> str:
-    """`kind`: topics, brokers, users."""
+    """`kind`: topics, brokers, users, clients."""
     return f"/config/{kind}/{name}"
 
 

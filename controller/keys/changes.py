@@ -18,7 +18,7 @@ from ...stores.checks import OP_BYTES_FIXED
 from ...stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
 from ..codec import BadValue, keys, notifications
 from ..model.events import ChangesDue, Event
-from ..model.values import BROKERS, TOPICS, ConfigEntity
+from ..model.values import BROKERS, CLIENTS, TOPICS, USERS, ConfigEntity
 from .base import Content, KeyContext, KeyKind, UnversionedKeys, name_of
 from .unreadable import Unreadable
 
@@ -79,7 +79,7 @@ class ChangeKeys(KeyKind):
         except BadValue as error:
             self.context.findings.bad(path, f"it is passed over: {error}")
             return
-        if kind in {TOPICS, BROKERS}:
+        if kind in {TOPICS, BROKERS, USERS, CLIENTS}:
             self.context.hint(f"/config/{kind}/{name}")
 
     def _old(self, now_ms: int) -> list[Event]:

@@ -1,4 +1,4 @@
-"""The keys of configs: of topics, and of brokers.
+"""The keys of configs: of topics, of brokers, and of users and client ids, which have quotas.
 
 Kafka's tools write the config key first, then a notification (`changes`); the key itself is watched, too. A hint of
 either is looked up by version, so our own writes and repeated hints come to nothing. Of a key that cannot be read the
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...stores.base import Depth
-from ...stores.checks import OP_BYTES_FIXED
+from ...stores.checks import OP_BYTES_FIXED, parent
 from ...stores.recipes import TOKEN_KEY
 from ..codec import BadValue, keys, small
 from ..model.events import BrokerConfigRead, ConfigKeyRead, Event
 from ..model.records import KeyAt
-from ..model.values import UnreadConfigs
+from ..model.values import BROKERS, ConfigEntity, UnreadConfigs
 from .base import GONE, PATH_BYTES, Content, KeyContext, KeyKind, name_of
 from .unreadable import Unreadable
 
@@ -61,8 +61,8 @@ class TopicConfigKeys(KeyKind):
         return GONE if row is None else small.encode_config(row.configs)
 
 
-class BrokerConfigKeys(KeyKind):
-    """`key_id`: a broker's id in decimal, or "<default>"."""
+class EntityConfigKeys(KeyKind):
+    """`key_id`: a broker, the defaults of all brokers, a user or a client id."""
 
     unreadable = (
         Unreadable(
@@ -70,22 +70,23 @@ class BrokerConfigKeys(KeyKind):
             "the known configs stay in force, except unclean election, which is off where a topic itself does not "
             "allow it",
         ),
-        Unreadable("configs of a broker", "the known configs stay in force, and cannot be altered"),
+        Unreadable("configs of a broker, user or client id", "the known configs stay in force, and cannot be altered"),
     )
-    name, path, read_event = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
-    roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)
+    name, read_event = "entity config", (BrokerConfigRead, "entity")
+    roots = tuple((root, Depth.VALUES) for root in (keys.CONFIG_BROKERS, keys.CONFIG_USERS, keys.CONFIG_CLIENTS))
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
-        for name, entry in self.context.below(keys.CONFIG_BROKERS):
-            configs = config_in(self.context, entry.key, entry.value, {})
-            self.state.versions.put(entry.key, entry.version)
-            self.state.load_broker_config(name, configs)
+        for root, _ in self.roots:
+            for _, entry in self.context.below(root):
+                configs = config_in(self.context, entry.key, entry.value, {})
+                self.state.versions.put(entry.key, entry.version)
+                self.state.load_entity_config(_entity(entry.key), configs)
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         found = self.named(paths)
-        if keys.CONFIG_BROKERS in paths:
-            found |= dict.fromkeys(map(keys.broker_config, self.state.configured_brokers()))
+        if any(root in paths for root, _ in self.roots):
+            found |= dict.fromkeys(map(self.key, self.state.entity_configs))
         return [
             self._news(now_ms, at, value)
             for at, value in self.context.columns(list(found))
@@ -93,19 +94,27 @@ class BrokerConfigKeys(KeyKind):
         ]
 
     def _news(self, now_ms: int, at: KeyAt, value: bytes | None) -> BrokerConfigRead:
-        name = name_of(at.path)
-        configs = config_in(self.context, at.path, value, self.state.broker_config(name))
-        return BrokerConfigRead(now_ms, name, configs, at)
+        entity = _entity(at.path)
+        configs = config_in(self.context, at.path, value, self.state.entity_config(entity))
+        return BrokerConfigRead(now_ms, entity.name, configs, at, entity.kind)
 
-    def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
-        found = _read_again(self.context, list(map(keys.broker_config, key_ids)))
+    def reread(self, key_ids: Sequence[ConfigEntity], now_ms: int) -> list[Event]:
+        found = _read_again(self.context, list(map(self.key, key_ids)))
         return [self._news(now_ms, at, value) for at, value in found]
 
-    def cost_max(self, key_id: str) -> int:
-        return OP_BYTES_FIXED + len(keys.broker_config(key_id)) + len(self.content(key_id))
+    def cost_max(self, key_id: ConfigEntity) -> int:
+        return OP_BYTES_FIXED + len(self.key(key_id)) + len(small.encode_config(self.state.entity_config(key_id)))
 
-    def content(self, key_id: str) -> bytes:
-        return small.encode_config(self.state.broker_config(key_id))
+    def key(self, key_id: ConfigEntity) -> str:
+        return keys.config(key_id.kind, key_id.name)
+
+    def content(self, key_id: ConfigEntity) -> Content:
+        configs = self.state.entity_config(key_id)
+        return small.encode_config(configs) if configs or key_id.kind == BROKERS else GONE
+
+
+def _entity(path: str) -> ConfigEntity:
+    return ConfigEntity(name_of(parent(path)), name_of(path))
 
 
 def _read_again(context: KeyContext, paths: Sequence[str]) -> Iterator[tuple[KeyAt, bytes | None]]:
@@ -127,4 +136,4 @@ def config_in(context: KeyContext, key: str, value: bytes | None, known: Mapping
 def unread_config(key: str) -> Unreadable:
     if key.startswith(keys.CONFIG_TOPICS):
         return TopicConfigKeys.unreadable[0]
-    return BrokerConfigKeys.unreadable[key != keys.BROKER_DEFAULTS]
+    return EntityConfigKeys.unreadable[key != keys.BROKER_DEFAULTS]

@@ -13,7 +13,7 @@ from ..state import ClusterState, DirtyKey
 from .base import KeyContext, KeyKind
 from .brokers import AdmissionKeys, ForgottenKeys, RegistrationKeys
 from .changes import ChangeKeys, OldChangeKeys
-from .configs import BrokerConfigKeys, TopicConfigKeys
+from .configs import EntityConfigKeys, TopicConfigKeys
 from .deletions import DeletionKeys
 from .intents import DoneIntentKeys, NewIntentKeys
 from .legacy import LegacyKeys
@@ -35,7 +35,7 @@ KINDS: Final[tuple[type[KeyKind], ...]] = (
     ParentKeys,
     ChangeKeys,
     OldChangeKeys,
-    BrokerConfigKeys,
+    EntityConfigKeys,
     TopicConfigKeys,
     NewIntentKeys,
     DoneIntentKeys,

@@ -7,7 +7,7 @@ import enum
 import attrs
 
 from .configs import ConfigKind
-from .values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity
+from .values import ALL_BROKERS, BROKERS, CLIENTS, TOPICS, USERS, ConfigEntity
 
 
 class ConfigResourceType(enum.Enum):
@@ -15,6 +15,8 @@ class ConfigResourceType(enum.Enum):
 
     TOPIC = TOPICS
     BROKER = BROKERS
+    USER = USERS
+    CLIENT = CLIENTS
 
 
 def _require_str(_: object, attribute: attrs.Attribute[str], value: object) -> None:
@@ -30,7 +32,8 @@ def _require_str_or_none(_: object, attribute: attrs.Attribute[str | None], valu
 @attrs.frozen
 class ConfigResource:
     """A topic, a broker (`name`: its id in decimal), or the defaults of all brokers (`name`: "", as in Kafka, or
-    "<default>"). TypeError for a field of the wrong type."""
+    "<default>"). A user or a client id has quotas; `quota.clients.owner` makes the name, also of both together.
+    TypeError for a field of the wrong type."""
 
     type: ConfigResourceType = attrs.field(validator=attrs.validators.instance_of(ConfigResourceType))
     name: str = attrs.field(validator=_require_str)

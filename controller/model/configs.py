@@ -15,6 +15,7 @@ Rules
 from __future__ import annotations
 
 import enum
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -126,6 +127,10 @@ def _gzip_level(value: str) -> str | None:
 
 def _number(value: str) -> str | None:
     return None if _DECIMAL.fullmatch(trimmed(value)) else "a number"
+
+
+def _positive(value: str) -> str | None:
+    return None if _number(value) is None and 0 < float(trimmed(value)) < math.inf else "a number above 0"
 
 
 def _classes(value: str) -> str | None:
@@ -300,6 +305,16 @@ BROKER_CONFIGS: Final[Mapping[str, Definition]] = {
     one.name: one for one in sorted([*_OF_BROKERS, *_FALLBACKS], key=lambda one: one.name)
 }
 """Configs of a broker, or of all, by name."""
+
+CLIENT_QUOTAS: Final[Mapping[str, Definition]] = {
+    name: Definition(name, _BROKERS, kind, "", check, "")
+    for names, (kind, check) in (
+        (("consumer_byte_rate", "producer_byte_rate"), _long(1)),
+        (("controller_mutation_rate", "request_percentage"), (ConfigKind.DOUBLE, _positive)),
+    )
+    for name in names
+}
+"""Quotas of users and client ids, by name."""
 
 _BY_THE_CONTROLLER: Final = (
     "delete.topic.partition.enable",

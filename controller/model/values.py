@@ -278,13 +278,15 @@ def configs_after(before: Mapping[str, str], after: Mapping[str, str]) -> Mappin
 
 TOPICS: Final = "topics"
 BROKERS: Final = "brokers"
+USERS: Final = "users"
+CLIENTS: Final = "clients"
 ALL_BROKERS: Final = "<default>"
 
 
 @attrs.frozen
 class ConfigEntity:
     """The owner of configs: `kind` "topics" or "brokers", and `name`: the topic, the broker's id in decimal, or
-    "<default>" for the defaults of all brokers."""
+    "<default>" for the defaults of all brokers. Of "users" and "clients", which have quotas: as in `quota.clients`."""
 
     kind: str
     name: str

@@ -9,7 +9,7 @@ from .legacy import LegacyEntry, LegacyKey, LegacyName
 from .records import KeyAt, KeyVersion
 from .reductions import Retirements
 from .throttles import MarkKind, Marks, ThrottlePlan
-from .values import Broker, DeleteIntent, Partition, Settings, Topic
+from .values import Broker, ConfigEntity, DeleteIntent, Partition, Settings, Topic
 
 
 class LegacyView(Protocol):
@@ -96,8 +96,14 @@ class ClusterView(Protocol):
         """The own configs of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
         Empty where there are none; UnreadConfigs where they cannot be read."""
 
+    def entity_config(self, entity: ConfigEntity) -> Mapping[str, str]:
+        """The own configs of a broker, a user or a client id, as `broker_config`."""
+
     def configured_brokers(self) -> Iterable[str]:
-        """All names that have such a key, or had one in this term."""
+        """All names of `broker_config` that have such a key, or had one in this term."""
+
+    def client_configs(self) -> dict[ConfigEntity, Mapping[str, str]]:
+        """Of all users and client ids that have any: quotas, and passwords of Kafka's users. A copy."""
 
     @property
     def broker_defaults(self) -> Mapping[str, str]:

@@ -14,6 +14,8 @@ clock. `docs/quota.md` shows a host that uses them.
     Bound               the limits of one replica: is_exceeded(), delay_ms(), allowance(), record(bytes)
     ReplicationQuota    one limit: the same, and rate(); its `limit` may be changed at any time
     Rotation            the order of replicas under a limit, so that none starves
+
+`clients` has the quotas of clients, for gateways.
 """
 
 from ..model.throttle_configs import ALL_REPLICAS as ALL_REPLICAS

@@ -1,24 +1,26 @@
-"""Records about configs of topics and brokers: read from their keys again, or altered by a request."""
+"""Records about configs of topics, brokers and clients: read from their keys again, or altered by a request."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import attrs
 
 from ..codec.journal_text import dump
 from ..model.records import Record
 from ..model.sensitive_configs import shown
-from ..model.values import TOPICS, ConfigEntity
+from ..model.values import BROKERS, TOPICS, ConfigEntity
 from ..state import ClusterState, DirtyKey
 from .line import LineContext
 from .publication import Publication
 
+_OF_HOSTS: Final = frozenset({TOPICS, BROKERS})  # gateways read quotas of clients from the store
+
 
 @attrs.define
 class ConfigChanged(Record):
-    """The config key of a topic, a broker or all brokers was read and differs: `after`."""
+    """The config key of an entity was read and differs: `after`."""
 
     EVENTS = ("ConfigChanged",)
 
@@ -36,14 +38,14 @@ class ConfigChanged(Record):
         yield context.line("ConfigChanged", named, dump(detail))
 
     def publish(self, to: Publication, token: object) -> None:
-        if self.before != self.after:
+        if self.before != self.after and self.entity.kind in _OF_HOSTS:
             to.configs(self.entity.kind, self.entity.name, self.after)
 
 
 @attrs.define
 class ConfigsAltered(Record):
-    """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes its key
-    and a notification below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
+    """The controller changed the configs of an entity to `after`. The same commit writes its key and a notification
+    below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
 
     EVENTS: ClassVar[tuple[str, ...]] = ("ConfigChanged",)
 
@@ -58,8 +60,9 @@ class ConfigsAltered(Record):
             state.batch.undone_by(state.changes.take_back, self.entity)
 
     def dirty(self, state: ClusterState, token: object) -> Sequence[DirtyKey]:
-        kind = "config" if self.entity.kind == TOPICS else "broker config"
-        return (kind, self.entity.name), ("change", self.entity)
+        is_topic = self.entity.kind == TOPICS
+        key = ("config", self.entity.name) if is_topic else ("entity config", self.entity)
+        return key, ("change", self.entity)
 
     def lines(self, context: LineContext) -> Iterable[str]:
         yield self.line(context, "ConfigChanged", self.before, self.after)
@@ -71,7 +74,8 @@ class ConfigsAltered(Record):
         return context.line(event, named, dump(detail), self.cause or None)
 
     def publish(self, to: Publication, token: object) -> None:
-        to.configs(self.entity.kind, self.entity.name, self.after)
+        if self.entity.kind in _OF_HOSTS:
+            to.configs(self.entity.kind, self.entity.name, self.after)
 
 
 @attrs.define
@@ -88,5 +92,7 @@ class ChangePurged(Record):
 def _set(state: ClusterState, entity: ConfigEntity, configs: Mapping[str, str]) -> None:
     if entity.kind == TOPICS:
         state.batch.set(state.topics[entity.name], "configs", configs)
+    elif not configs and entity.kind != BROKERS and entity in state.entity_configs:
+        state.batch.take(state.entity_configs, entity)  # clients may have any number of names
     else:
-        state.batch.put(state.broker_configs, entity.name, configs)
+        state.batch.put(state.entity_configs, entity, configs)

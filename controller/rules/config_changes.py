@@ -1,4 +1,4 @@
-"""Configs are altered: all changes of a request to one topic or broker, or none.
+"""Configs are altered: all changes of a request to one topic, broker, user or client id, or none.
 
 The whole map is replaced, or single configs are set, deleted, appended to or subtracted from (Kafka's AlterConfigs and
 IncrementalAlterConfigs, KIP-339). Only what a request sets is checked: values of other programs stay, under unknown
@@ -27,12 +27,13 @@ from ..model.events import AlterConfigs, ChangesDue, Decision, refuse
 from ..model.requests import BROKER_ID_MAX
 from ..model.sensitive_configs import is_sensitive
 from ..model.throttle_configs import LIST_SEPARATOR, list_elements
-from ..model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
+from ..model.values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
 from ..model.view import ClusterView
 from ..records import ChangePurged, ConfigsAltered
 from .configs import as_stored, check_config, check_size, definitions_of, unchangeable
 from .foreign_writes import due_by_brokers, due_by_topic
 
+_OWNER: Final = re.compile("[A-Za-z0-9._<>-]{1,1000}")
 _BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: otherwise two keys would mean one broker
 
 
@@ -55,7 +56,7 @@ def alter_configs(view: ClusterView, event: AlterConfigs) -> Decision:
 
 
 def own_configs(view: ClusterView, entity: ConfigEntity) -> Mapping[str, str]:
-    return view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
+    return view.topic_config(entity.name) if entity.kind == TOPICS else view.entity_config(entity)
 
 
 def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
@@ -67,6 +68,9 @@ def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
             return UnknownTopicOrPartition(f"there is no topic {entity.name!r:.300}")
         if view.is_deleting(entity.name):
             return UnknownTopicOrPartition(f"topic {entity.name} is being deleted")
+    elif entity.kind != BROKERS:
+        if not _OWNER.fullmatch(entity.name) or entity.name in {".", ".."}:
+            return InvalidRequest(f"a user or client id is too long, or not written as in keys: {entity.name!r:.120}")
     elif entity.name != ALL_BROKERS and not _is_broker(entity.name):
         return InvalidRequest(f"a broker id must be decimal, 0..{BROKER_ID_MAX}, not {entity.name!r:.120}")
     if isinstance(own_configs(view, entity), UnreadConfigs):

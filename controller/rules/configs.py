@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from ..model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
-from ..model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind, Definition, Scope
+from ..model.configs import BROKER_CONFIGS, CLIENT_QUOTAS, TOPIC_CONFIGS, ConfigKind, Definition, Scope
 from ..model.refused_configs import READ_ONLY, refusal
 from ..model.sensitive_configs import is_password, is_sensitive
 from ..model.throttle_configs import LONG_MAX, trimmed
-from ..model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
+from ..model.values import ALL_BROKERS, BROKERS, TOPICS, ConfigEntity, KeyConfigs
 from ..model.view import ClusterView
 from .static_configs import STATIC, static_entries, static_value
 
@@ -22,7 +22,7 @@ _ANY_TOPIC = ConfigEntity(TOPICS, "")
 
 def definitions_of(kind: str) -> Mapping[str, Definition]:
     """The configs that an entity of this kind may have."""
-    return TOPIC_CONFIGS if kind == TOPICS else BROKER_CONFIGS
+    return {TOPICS: TOPIC_CONFIGS, BROKERS: BROKER_CONFIGS}.get(kind, CLIENT_QUOTAS)
 
 
 def check_topic_configs(configs: Mapping[str, str]) -> str | None:
@@ -55,14 +55,14 @@ def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
 def unchangeable(entity: ConfigEntity, name: str) -> str:
     """Why a config that no request can change is refused: the name is unknown, or it is a broker's and Kedge does not
     change it."""
-    why = None if entity.kind == TOPICS else READ_ONLY if name in STATIC else refusal(name)
+    why = None if entity.kind != BROKERS else READ_ONLY if name in STATIC else refusal(name)
     if why is not None:
         return f"{name} {why}"
     return f"there is no {_word(entity)} config {name!r:.120}"
 
 
 def _word(entity: ConfigEntity) -> str:
-    return "topic" if entity.kind == TOPICS else "broker"
+    return {TOPICS: "topic", BROKERS: "broker"}.get(entity.kind, "client quota")
 
 
 def _scope(entity: ConfigEntity) -> Scope:
@@ -94,7 +94,7 @@ def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]
     found = {name: _entry(view, entity, name, known.get(name), own) for name in (*names, *(set(own) - set(known)))}
-    if scope is Scope.BROKER:
+    if scope is Scope.BROKER and entity.kind == BROKERS:
         return {entry.name: entry for entry in static_entries(view, entity.name)} | found
     return found
 

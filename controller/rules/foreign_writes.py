@@ -36,7 +36,6 @@ from ..model.events import (
 from ..model.records import Record
 from ..model.values import (
     ALL_BROKERS,
-    BROKERS,
     BROKERS_WITHOUT_INTENT,
     NO_LEADER,
     TOPICS,
@@ -177,17 +176,17 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
-    """The own configs of a broker, or the defaults of all, are those of the key."""
+    """The own configs of a broker, the defaults of all, or those of a user or client id are those of the key."""
     if view.is_known(event.at):
         return Decision()
-    changed = ConfigChanged(ConfigEntity(BROKERS, event.name), view.broker_config(event.name), event.configs)
+    changed = ConfigChanged(event.entity, view.entity_config(event.entity), event.configs)
     due = due_by_brokers(view, event.name, event.configs, event.now_ms)
     return Decision((KeyAdopted(event.at), changed), expand=due)
 
 
 def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
     """The partitions that may get a leader, given the new configs of `name`: if the defaults turn unclean election on,
-    those of topics without an own value."""
+    those of topics without an own value. They are decided by the state, so it does no harm if `name` is a client's."""
     if name != ALL_BROKERS:
         return ()
     if allows_unclean_by_default(view, view.broker_defaults) or not allows_unclean_by_default(view, configs):

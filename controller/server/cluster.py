@@ -25,7 +25,7 @@ import attrs
 
 from ..host import Controller
 from ..metrics import BrokerMeters
-from ..model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+from ..model.values import CLIENTS, USERS, BrokerRegistration, Endpoint, Settings, TopicPartition
 from ..simulated.agent import BrokerAgent
 from ..simulated.broker import Broker, Life
 from ..simulated.clock import NodeClock, VirtualClock
@@ -111,6 +111,8 @@ class LiveCluster:
     def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
         with self.lock:
             self.network.config_changed(kind, name, configs)
+            if kind in {USERS, CLIENTS} and not configs:  # these may have any number of names
+                self.network.settings.pop((kind, name), None)
 
     def _broker(self, broker_id: int, rack: str | None, isolated: Isolation) -> Broker:
         registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)

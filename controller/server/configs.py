@@ -1,4 +1,5 @@
-"""The configs of topics and brokers, as brokers read them from the store themselves, whichever controller is active.
+"""The configs of topics and brokers, and the quotas of clients, as brokers read them from the store themselves,
+whichever controller is active.
 
 * A broker that gets a request to copy first reads the configs for it, so that a rate that was set before a move applies
   from its first byte. Hints alone would arrive some time later.
@@ -18,12 +19,12 @@ from ...stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreE
 from ..codec import BadValue, keys
 from ..codec.small import decode_config
 from ..model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
-from ..model.values import ALL_BROKERS, BROKERS, TOPICS
+from ..model.values import ALL_BROKERS, BROKERS, CLIENTS, TOPICS, USERS
 
 Told = Callable[[str, str, Mapping[str, str]], None]
 """Called with kind and name of an entity, and all of its settings from now on."""
 
-_KINDS: Final = {keys.CONFIG_TOPICS: TOPICS, keys.CONFIG_BROKERS: BROKERS}
+_KINDS: Final = {f"/config/{kind}": kind for kind in (TOPICS, BROKERS, USERS, CLIENTS)}
 _READ_S: Final = 10.0
 _ORDER_READ_S: Final = 2.0  # how long a request to copy waits for it
 _LOOK_S: Final = 0.5
@@ -46,8 +47,10 @@ class StoredSettings:
     def begin(self) -> None:
         """All present settings are delivered when this returns. Raises what the store raises."""
         self._look(_KINDS)
-        self._hints = self._store.subscribe(keys.CONFIG_TOPICS, Depth.VALUES)
-        self._hints.add(keys.CONFIG_BROKERS, Depth.VALUES)
+        first, *others = _KINDS
+        self._hints = self._store.subscribe(first, Depth.VALUES)
+        for prefix in others:
+            self._hints.add(prefix, Depth.VALUES)
         self._thread.start()
 
     def read_for(self, order: LeaderAndIsrRequest) -> None:

@@ -1,12 +1,13 @@
 """A batch: the records since the last commit, which can be undone, and the keys that they make dirty.
 
 A dirty key is named by its content, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("broker config", name)`, `("change", entity)` (the notification of a changed config), `("old change", key)` (one to be
-deleted), `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (only checked to be absent),
-`("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (for a new topic:
-checked to be absent), `("parent", (topic, partition or None))` (a node without data, in stores that have them),
-`("reduction", topic)`, `("throttles", slot)` (a mark of throttles to be removed), `("notification", key)` (one to be
-deleted), `LEGACY`. Each is encoded once, from the state, however many records changed it.
+`("entity config", entity)` (of a broker, a user or a client id), `("change", entity)` (the notification of a changed
+config), `("old change", key)` (one to be deleted), `("admitted", broker)`, `("forgotten", broker)`,
+`("unregistered", broker)` (only checked to be absent), `("intents", broker)` (its new intents),
+`("intents done", (broker, seq))`, `("deletion", topic)` (for a new topic: checked to be absent),
+`("parent", (topic, partition or None))` (a node without data, in stores that have them), `("reduction", topic)`,
+`("throttles", slot)` (a mark of throttles to be removed), `("notification", key)` (one to be deleted), `LEGACY`. Each
+is encoded once, from the state, however many records changed it.
 
 The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
 pushes the inverse itself (`undone_by`). So there is no separate function to undo a record, which could be forgotten

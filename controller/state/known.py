@@ -14,7 +14,9 @@ from ..model.records import KeyAt, KeyVersion
 from ..model.reductions import Retirements
 from ..model.values import (
     ALL_BROKERS,
+    BROKERS,
     Broker,
+    ConfigEntity,
     DeleteIntent,
     Partition,
     Settings,
@@ -40,9 +42,9 @@ class Known:
 
     # Without slots, looking up attributes and methods of an object with so many attributes is slow.
     __slots__ = (
-        "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
-        "changes", "controller_epoch", "controller_id", "deletions", "dying", "intents", "keys_at_once",
-        "legacy", "listing", "moves", "problems", "reducing", "rows",
+        "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "brokers",
+        "changes", "controller_epoch", "controller_id", "deletions", "dying", "entity_configs", "intents",
+        "keys_at_once", "legacy", "listing", "moves", "problems", "reducing", "rows",
         "settings", "shutting_down", "tally", "throttles", "topics", "unread", "versions",
     )  # fmt: skip
 
@@ -57,7 +59,7 @@ class Known:
         self.unread: dict[int, int] = {}
         self.shutting_down: dict[int, int] = {}
         self.admitted: dict[int, int] = {}  # broker -> epoch
-        self.broker_configs: dict[str, Mapping[str, str]] = {}
+        self.entity_configs: dict[ConfigEntity, Mapping[str, str]] = {}  # of brokers, users and client ids
         self.changes = Changes()
         self.rows = Rows()
         self.versions = Versions()
@@ -99,10 +101,16 @@ class Known:
         return {} if row is None else row.configs
 
     def broker_config(self, name: str) -> Mapping[str, str]:
-        return self.broker_configs.get(name, {})
+        return self.entity_config(ConfigEntity(BROKERS, name))
+
+    def entity_config(self, entity: ConfigEntity) -> Mapping[str, str]:
+        return self.entity_configs.get(entity, {})
 
     def configured_brokers(self) -> Iterable[str]:
-        return self.broker_configs
+        return [entity.name for entity in self.entity_configs if entity.kind == BROKERS]
+
+    def client_configs(self) -> dict[ConfigEntity, Mapping[str, str]]:
+        return {entity: configs for entity, configs in self.entity_configs.items() if entity.kind != BROKERS}
 
     @property
     def broker_defaults(self) -> Mapping[str, str]:

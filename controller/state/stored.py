@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..model.reductions import Retirements
-from ..model.values import Broker, Extra, TopicPartition
+from ..model.values import Broker, ConfigEntity, Extra, TopicPartition
 from .known import Known
 from .reductions import Reduction
 from .rows import Deletion
@@ -38,8 +38,8 @@ class Stored(Known):
     def load_dying(self, dead: Mapping[int, int]) -> None:
         self.dying.update(dead)
 
-    def load_broker_config(self, name: str, configs: Mapping[str, str]) -> None:
-        self.broker_configs[name] = configs
+    def load_entity_config(self, entity: ConfigEntity, configs: Mapping[str, str]) -> None:
+        self.entity_configs[entity] = configs
 
     def load_change_number(self, number: int) -> None:
         self.changes.next_number = number

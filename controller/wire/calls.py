@@ -44,7 +44,8 @@ class Call:
     rights; `admin` acts for it. `login`: its login, None where none is required. `make_room`: waits until there is room
     for a large answer of so many bytes, before that is built. `aside`: the result of work that takes long, from a
     thread. `is_gateway`: the client is another gateway that logged in as one. `address`: where the client calls from.
-    `client`: who takes turns for long work, see `Session.holder`."""
+    `client`: who takes turns for long work, see `Session.holder`. `request_bytes`: of the whole frame. `mute`: no
+    request of the connection is read for so many milliseconds after the answer was sent (KIP-219)."""
 
     controller: Controller
     admin: Admin
@@ -63,6 +64,8 @@ class Call:
     is_gateway: bool = False
     address: str = ""
     client: str = ""
+    request_bytes: int = 0
+    mute: Callable[[int], None] = lambda _: None
     _rights: dict[tuple[str, str], bool] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def may(self, operation: str, resource: str) -> bool:

@@ -75,6 +75,10 @@ async def _exchange(  # noqa: PLR0917 - as `run`
                     await _linger(incoming)
                 raise
         await _write(writer, answer, limits)
+    if client.mute_ms:
+        async with incoming.watched():
+            await asyncio.sleep(min(client.mute_ms / 1000, limits.idle_s))
+        client.mute_ms = 0
 
 
 async def _write(writer: asyncio.StreamWriter, answer: Answer, limits: Limits) -> None:

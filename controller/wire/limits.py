@@ -24,6 +24,7 @@ LARGE: Final = frozenset(
         "ListPartitionReassignments",
         "DescribeLogDirs",
         "AlterPartition",
+        "AlterClientQuotas",
         "AlterConfigs",
         "IncrementalAlterConfigs",
         "DescribeConfigs",

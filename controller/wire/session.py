@@ -41,6 +41,8 @@ class Session:
     """The client's library, as ApiVersions named it."""
     is_busy: bool = False
     """Whether a frame is in work, or the last one, after which the connection is closed."""
+    mute_ms: int = 0
+    """How long the next request waits after the present answer was sent."""
     used_at: float = 0.0
     """When the last frame was answered, by the monotonic clock."""
     logged_in: Callable[[], None] = lambda: None

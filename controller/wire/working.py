@@ -86,8 +86,8 @@ class Work:
         cannot be answered here and now."""
         if not api.is_shared or len(frame) > BRIEF:  # a long question is not compared with others, on the loop
             return await self._made(api, header, session, frame)
-        # The holder, too: one client's turns are not for others to wait for.
-        question = (session.principal, session.holder, *questioned(header, frame))
+        # The holder, too: one client's turns are not for others to wait for. The client id, because of its quotas.
+        question = (session.principal, session.holder, header.client_id, *questioned(header, frame))
         shared = await self._shared.get(question, lambda: self._made(api, header, session, frame))
         assert isinstance(shared.frame, bytes), api.messages.name
         # One client's own copy of the answer, which holds its share of the room until it is sent.
@@ -145,7 +145,7 @@ class Work:
             session.software = getattr(request, "client_software_name", None) or ""
         epoch = self.controller.controller_epoch
         try:
-            answer = await answered(api, self._call(api, header, session, room), request)
+            answer = await answered(api, self._call(api, header, session, room, len(frame)), request)
             if self.has_peers and epoch != self.controller.controller_epoch:
                 _require_leader(answer)
         except LoginRefused as refused:
@@ -185,7 +185,7 @@ class Work:
         give_back()
         self._pause_s = max(GIVE_BACK_S, _SELDOM * (time.monotonic() - begun_s))
 
-    def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
+    def _call(self, api: Api, header: Header, session: Session, room: Room, request_bytes: int) -> Call:
         principal = session.principal or ANONYMOUS  # before it logged in
         return Call(
             controller=self.controller,
@@ -205,6 +205,8 @@ class Work:
             is_gateway=session.is_gateway,
             address=session.address,
             client=session.holder,
+            request_bytes=request_bytes,
+            mute=partial(setattr, session, "mute_ms"),
         )
 
 

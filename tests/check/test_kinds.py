@@ -95,8 +95,8 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"/mine/a": b"1", "/mine/b/c": b"", "/admin/mine/a": b""},
      [("note", "unknown-key", "/admin/mine"), ("note", "unknown-key", "/mine")]),
     ({f"{T}/partitions/0/mine": b"1"}, [("note", "unknown-key", "/brokers/topics")]),
-    ({"/config/users/u": b" " * 950_001}, [("error", "value-too-large", "/config/users/u")]),
-    ({"/config/users/u": b" " * 900_000}, [("warning", "value-near-limit", "/config/users/u")]),
+    ({"/config/ips/u": b" " * 950_001}, [("error", "value-too-large", "/config/ips/u")]),
+    ({"/config/ips/u": b" " * 900_000}, [("warning", "value-near-limit", "/config/ips/u")]),
     # --- topics and partitions
     ({T: {"version": 1, "partitions": {"0": [1, 2], "1": [1, 2]}}}, [("warning", "topic-id-missing", T)]),
     ({"/brokers/topics/u": topic({"0": [1]}), "/brokers/topics/u/partitions/0/state": state(1, [1])},

@@ -30,7 +30,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "unread": dict(state.unread),
         "shutting down": dict(state.shutting_down),
         "admitted": dict(state.admitted),
-        "settings": {name: (dict(own), type(own)) for name, own in state.broker_configs.items()},
+        "settings": {name: (dict(own), type(own)) for name, own in state.entity_configs.items()},
         "changes": (state.changes.next_number, dict(state.changes._told)),  # noqa: SLF001 - what is about to be written
         "problems": dict(state.problems),
         "reductions": {name: attrs.astuple(one, recurse=False) for name, one in state.reducing.of.items()},

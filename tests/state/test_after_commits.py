@@ -148,7 +148,7 @@ def test_numbers_of_notifications_are_above_those_that_were_seen() -> None:
 
 def test_what_is_loaded_is_known() -> None:
     state = World().state
-    state.load_broker_config("1", {"a": "b"})
+    state.load_entity_config(ConfigEntity("brokers", "1"), {"a": "b"})
     state.load_admitted(1, 77)
     state.load_dying({2: 70})
     state.load_unread_broker(3, 71)

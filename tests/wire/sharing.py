@@ -12,8 +12,7 @@ from kedge.controller.model.values import Endpoint
 from kedge.controller.server import LiveCluster, LiveServer
 from kedge.controller.simulated.broker import Broker
 from kedge.controller.wire import Gateway, Peers
-from kedge.controller.wire.data import with_logs
-from kedge.controller.wire.groups import with_groups
+from kedge.controller.wire.records import with_records
 from kedge.controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
 from kedge.controller.wire.security.client import logging_in
 from kedge.controller.wire.security.gateways import login_at
@@ -61,7 +60,8 @@ class Shared:
         cluster = LiveCluster(server, racks, first_id=node_id, others=lambda: host)
         stack.callback(cluster.close)
         cluster.start_controllers()
-        apis = with_orders(cluster.host, with_remote_brokers(with_groups(cluster.groups, with_logs(cluster.logs))))
+        with_own = with_records(cluster.logs, cluster.groups, creates_topics=False)
+        apis = with_orders(cluster.host, with_remote_brokers(with_own))
         gateway = Gateway(cluster.controller, broker_listener=LISTENER, apis=apis, peers=peers, **self._options)
         return cluster, stack.enter_context(gateway)
 

@@ -44,8 +44,8 @@ RIGHTS = {
 NAMES = ("nobody", "describes", "alters", "root")
 # Kafka's number: who is served, besides root.
 ALLOWED = {
-    **dict.fromkeys((2, 23, 29, 32, 35, 46, 74), ("describes", "alters")),
-    **dict.fromkeys((19, 20, 21, 30, 31, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
+    **dict.fromkeys((2, 23, 29, 32, 35, 46, 48, 50, 74), ("describes", "alters")),
+    **dict.fromkeys((19, 20, 21, 30, 31, 33, 34, 37, 43, 44, 45, 49, 20000, 20001, 20002, 20003), ("alters",)),
     **dict.fromkeys((0, 1, 7, 22, 56, 62, 63), ()),
 }
 REFUSALS = {29, 31}

@@ -8,7 +8,7 @@ import attrs
 
 from ..legacy import LegacyKey
 from ..records import KeyAt, KeyVersion, KeyVersions
-from ..values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
+from ..values import BROKERS, ConfigEntity, DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
 from .base import Event, KeyRead
 
 
@@ -132,11 +132,17 @@ class ConfigKeyRead(KeyRead):
 
 @attrs.define
 class BrokerConfigRead(KeyRead):
-    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>")."""
+    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"), or the key of a user or client id
+    (`kind`)."""
 
     name: str
     configs: Mapping[str, str]
     at: KeyAt
+    kind: str = BROKERS
+
+    @property
+    def entity(self) -> ConfigEntity:
+        return ConfigEntity(self.kind, self.name)
 
 
 # --- notifications: keys that brokers and tools write for the controller

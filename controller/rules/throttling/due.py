@@ -95,7 +95,7 @@ def add_consequences(view: ClusterView, event: Event, decision: Decision, *, was
 
 def _read(event: Event) -> tuple[MarkKind, str] | None:
     """The owner whose configs the event holds."""
-    if isinstance(event, BrokerConfigRead):
+    if isinstance(event, BrokerConfigRead) and event.kind == "brokers":
         return "brokers", event.name
     if isinstance(event, ConfigKeyRead):
         return "topics", event.topic

@@ -13,8 +13,9 @@ from typing import Final
 
 from ..calls import Api
 from . import acls, cluster, configs, elections, logdirs, reassignments, reduction, sasl, throttling, topics, versions
+from .quotas import TABLE as QUOTAS
 
 _FAMILIES: Final = (acls, cluster, configs, elections, logdirs, reassignments, reduction, sasl, throttling, topics)
 
-APIS: Final[dict[int, Api]] = versions.with_apis({}, [api for family in _FAMILIES for api in family.TABLE])
+APIS: Final[dict[int, Api]] = versions.with_apis({}, [*QUOTAS, *(api for family in _FAMILIES for api in family.TABLE)])
 """By API key."""

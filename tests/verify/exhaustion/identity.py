@@ -48,10 +48,10 @@ _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Result": ("why",),
     # Derived from the rows; or counted with the keys that they belong to, see `state`.
     "ClusterState": ("settings", "_index", "_names", "moves", "listing", "versions", "topics", "admitted",
-                     "tally", "broker_configs"),
+                     "tally", "entity_configs"),
     "Changes": ("_seen",),
     "NewIntents": ("seq_max",),
-    "Broker": ("registration", "deleted"),
+    "Broker": ("registration", "deleted", "topics_version"),
     "Replica": ("followers",),
     "_Own": ("registration",),
     "BrokerAgent": ("nodes", "network", "timeline", "lag_max_ms", "proposed", "_reported_ms"),
@@ -160,8 +160,8 @@ class Telling(Stored):
                 self.thing(row.configs)
                 for place, number in enumerate(row.numbers):
                     self.say((number, self.holds(keys.state(name, place), state.versions.states[number])))
-            for broker_name, configs in sorted(state.broker_configs.items()):
-                self.say(broker_name)
+            for entity, configs in sorted(state.entity_configs.items(), key=lambda row: str(row[0])):
+                self.say(str(entity))
                 self.thing(configs)
             for broker, epoch in sorted(state.admitted.items()):
                 self.say(broker)
