@@ -6,6 +6,7 @@
     coordinator   the state machine of one partition: requests and time in, answers and records out
     group         the state of a group and of its members
     held, growing the memory that groups take, and by how much a request adds to it
+    consumer      groups of the consumer protocol (KIP-848)
     joining, rebalancing, syncing, offsets, expiring, listing, loading    the functions that change it
 
 The package reads no clock, starts no thread and does no I/O. A host that keeps logs drives it, such as
@@ -15,4 +16,4 @@ The package reads no clock, starts no thread and does no I/O. A host that keeps 
 from __future__ import annotations
 
 from .coordinator import Coordinator as Coordinator
-from .coordinator import refused as refused
+from .replies import refused as refused

@@ -10,33 +10,30 @@ Rules (those of `kedge.controller.coordinators.machine`, and)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 import attrs
 
 from ..coordinators import CoordinatorError, Machine, Output
 from ..coordinators.held import Held
-from ..coordinators.turn import Answered, Ticket
+from ..coordinators.turn import Ticket
 from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 from . import expiring, growing, joining, listing, offsets, rebalancing, syncing
+from .consumer import classic, converting, heartbeats, writing
+from .consumer.values import ConsumerRecord, Topics
 from .group import Group
 from .loading import restore
-from .records import GroupRecord, OffsetRecord, Record
-from .replies import (
-    Joined,
-    Left,
-    Listed,
-    OffsetErrors,
-    Reply,
-    State,
-    Synced,
-)
+from .records import GroupRecord, MemberCodec, OffsetRecord, Record
+from .replies import Joined, Listed, State, Synced, refused
 from .requests import (
     Commit,
+    ConsumerHeartbeat,
     DeleteGroup,
     DeleteOffsets,
     Describe,
+    DescribeConsumers,
     FetchOffsets,
     GroupRequest,
     GroupSettings,
@@ -47,20 +44,21 @@ from .requests import (
 )
 from .turn import Appending, Turn
 
-_NAMELESS: Final = (Commit, FetchOffsets, Describe, DeleteGroup)
+_NAMELESS: Final = (Commit, FetchOffsets, Describe, DescribeConsumers, DeleteGroup)
 """The requests that may name the empty group id. Old clients that use no group protocol send them."""
-_READING: Final = (Heartbeat, FetchOffsets, Describe)
+_READING: Final = (Heartbeat, FetchOffsets, Describe, DescribeConsumers)
 """The requests that change nothing that a group holds."""
 
 
 @attrs.define(eq=False)
 class Coordinator(Machine[Record, Turn]):
-    """`subscribed`: the topics in the metadata of a member of a group of consumers (`GroupCodec.subscribed`). `held`:
-    what the groups of all coordinators hold that share `GroupSettings.held_bytes_max`."""
+    """`codec`: of what members send. `held`: what the groups of all coordinators hold that share
+    `GroupSettings.held_bytes_max`. `topics`: those of the cluster; the host sets new ones when they change."""
 
     settings: GroupSettings
-    subscribed: Callable[[bytes], frozenset[str] | None]
+    codec: MemberCodec
     held: Held = attrs.field(factory=Held)
+    topics: Topics = attrs.field(factory=Topics)
     groups: dict[str, Group] = attrs.field(factory=dict)
 
     # --- events
@@ -68,16 +66,16 @@ class Coordinator(Machine[Record, Turn]):
     def ask(self, asked: GroupRequest, ticket: Ticket, now_ms: int) -> Output:
         """Take a request. Its answer is among the replies of this event or of a later one, under its ticket."""
         turn = self._turn(now_ms)
-        error = self._refusal(asked)
-        if error is None:
-            self._handle(turn, asked, ticket)
-        else:
+        error, flaw = self._refusal(asked), heartbeats.flaw(asked) if isinstance(asked, ConsumerHeartbeat) else None
+        if error is not None:
             turn.reply(ticket, refused(asked, error))
+        elif flaw is not None:
+            turn.reply(ticket, flaw)
+        else:
+            self._handle(turn, asked, ticket)
         group = self.groups.get(asked.group)
-        if group is not None and isinstance(asked, _READING):
-            self._schedule.set(group.group_id, group.next_ms)
-        elif group is not None:
-            self._settle(group)
+        if group is not None:
+            self._asked(turn, group, asked)
         return self._output(turn)
 
     def forget(self, before_ms: Mapping[TopicPartition, int], now_ms: int) -> Output:
@@ -86,7 +84,7 @@ class Coordinator(Machine[Record, Turn]):
         turn = self._turn(now_ms)
         for group in list(self.groups.values()):
             offsets.forget(turn, group, before_ms)
-            self._settle(group)
+            self._settle(turn, group)
         return self._output(turn)
 
     def transaction_ended(self, producer_id: int, now_ms: int, *, is_commit: bool) -> Output:
@@ -94,12 +92,12 @@ class Coordinator(Machine[Record, Turn]):
         turn = self._turn(now_ms)
         for group in [group for group in self.groups.values() if producer_id in group.transactional]:
             group.end_transaction(producer_id, is_commit=is_commit)
-            self._settle(group)
+            self._settle(turn, group)
         return self._output(turn)
 
     def listed(self) -> list[Listed]:
         """Every group."""
-        return [Listed(group.group_id, group.protocol_type or "", group.state) for group in self.groups.values()]
+        return [listing.listed(group) for group in self.groups.values()]
 
     # --- what a machine does
 
@@ -108,7 +106,7 @@ class Coordinator(Machine[Record, Turn]):
         return self.settings.offsets_check_ms
 
     def _turn(self, now_ms: int) -> Turn:
-        return Turn(now_ms, self._next_number, self.settings, self.subscribed)
+        return Turn(now_ms, self._next_number, self.settings, self.codec, self.topics)
 
     def _restore(self, turn: Turn, records: Sequence[Record]) -> None:
         for record in records:
@@ -121,13 +119,19 @@ class Coordinator(Machine[Record, Turn]):
                     offsets.restore(group, record.tp, record.committed)
                 else:
                     offsets.restore_transactional(group, record, record.committed, place)
+        of_consumers = sorted((r for r in records if isinstance(r, ConsumerRecord)), key=lambda record: record.group)
+        for name, found in groupby(of_consumers, lambda record: record.group):
+            self.groups.setdefault(name, Group(name)).take(list(found))
         for group in self.groups.values():
+            if group.consumer is not None:
+                heartbeats.restored(turn, group.consumer)
             if len(group.members) > self.settings.members_max:
                 rebalancing.begin(turn, group)
-            self._settle(group)
+            self._settle(turn, group)
 
     def _end(self, turn: Turn) -> None:
         for group in self.groups.values():
+            writing.refuse(turn, group, CoordinatorError.NOT_COORDINATOR)
             for member in group.members.values():
                 turn.answer_join(member, Joined(CoordinatorError.NOT_COORDINATOR, member.member_id))
                 turn.answer_sync(member, Synced(CoordinatorError.NOT_COORDINATOR))
@@ -137,19 +141,30 @@ class Coordinator(Machine[Record, Turn]):
     def _expire(self, turn: Turn) -> None:
         for each in list(self.groups.values()):
             expiring.expire(turn, each)
-            self._settle(each)
+            self._settle(turn, each)
 
     def _due(self, turn: Turn, key: str) -> None:
         group = self.groups.get(key)
         if group is not None:
+            heartbeats.expire(turn, group)
             rebalancing.expire(turn, group)
-            self._settle(group)
+            self._settle(turn, group)
 
     def _after(self, turn: Turn, waiting: Appending, error: CoordinatorError) -> None:  # noqa: ARG002 - as of all machines
         rebalancing.go_on(turn, waiting.group)
-        self._settle(waiting.group)
+        self._settle(turn, waiting.group)
 
     # --- inside
+
+    def _asked(self, turn: Turn, group: Group, asked: GroupRequest) -> None:
+        """What follows a request. Those that come often and change nothing must not take long in a large group."""
+        if isinstance(asked, ConsumerHeartbeat) and group.consumer is not None and not group.writes.marked:
+            writing.write(turn, group)  # its deadlines became later, if any
+        elif isinstance(asked, _READING):
+            writing.write(turn, group)
+            self._schedule.set(group.group_id, group.next_ms)
+        else:
+            self._settle(turn, group)
 
     def _handle(self, turn: Turn, asked: GroupRequest, ticket: Ticket) -> None:
         group = self.groups.get(asked.group)
@@ -160,14 +175,19 @@ class Coordinator(Machine[Record, Turn]):
             turn.reply(ticket, offsets.fetched(group, asked))
         elif isinstance(asked, Describe):
             turn.reply(ticket, listing.described(group))
+        elif isinstance(asked, DescribeConsumers):
+            turn.reply(ticket, listing.described_consumers(group, turn.topics))
         elif group is None:
             turn.reply(ticket, refused(asked, _unknown(asked)))
         elif group.state is State.DEAD:
             turn.reply(ticket, refused(asked, CoordinatorError.COORDINATOR_NOT_AVAILABLE))
         elif isinstance(asked, DeleteGroup):
             listing.delete(turn, self.groups, group, ticket)
+        elif isinstance(asked, ConsumerHeartbeat | Join) and (error := converting.prepare(turn, group, asked)):
+            turn.reply(ticket, refused(asked, error))
         else:
-            _IN_GROUP[type(asked)](turn, group, asked, ticket)
+            handlers = _IN_GROUP if group.consumer is None else _IN_CONSUMER_GROUP
+            handlers[type(asked)](turn, group, asked, ticket)
 
     def _refusal(self, asked: GroupRequest) -> CoordinatorError | None:
         if not asked.group and not isinstance(asked, _NAMELESS):
@@ -191,8 +211,9 @@ class Coordinator(Machine[Record, Turn]):
         principal, present = (_principal(asked), 0) if group is None else (group.principal, group.counted_bytes)
         return self.held.has_room(self.settings.held_bytes_max, principal, present, growing.growth(group, asked))
 
-    def _settle(self, group: Group) -> None:
-        """Remove a blank group; count what any other holds, and schedule its next tick."""
+    def _settle(self, turn: Turn, group: Group) -> None:
+        """Write what is marked. Remove a blank group; count what any other holds, and schedule its next tick."""
+        writing.write(turn, group)
         is_there = self.groups.get(group.group_id) is group
         if is_there and group.is_blank:
             del self.groups[group.group_id]
@@ -211,16 +232,26 @@ _IN_GROUP: Final[dict[type, Callable[..., None]]] = {
     Commit: offsets.commit,
     DeleteOffsets: offsets.delete,
 }
+_IN_CONSUMER_GROUP: Final[dict[type, Callable[..., None]]] = {
+    **_IN_GROUP,
+    ConsumerHeartbeat: heartbeats.heartbeat,
+    Join: classic.join,
+    Sync: classic.sync,
+    Heartbeat: classic.heartbeat,
+    Leave: classic.leave_group,
+}
 
 
 def _creates(asked: GroupRequest) -> bool:
     if isinstance(asked, Join):
         return not asked.member_id
+    if isinstance(asked, ConsumerHeartbeat):
+        return asked.epoch == 0
     return isinstance(asked, Commit) and asked.generation < 0
 
 
 def _principal(asked: GroupRequest) -> str:
-    return asked.principal if isinstance(asked, Join | Commit) else ""
+    return asked.principal if isinstance(asked, Join | Commit | ConsumerHeartbeat) else ""
 
 
 def _unknown(asked: GroupRequest) -> CoordinatorError:
@@ -229,16 +260,3 @@ def _unknown(asked: GroupRequest) -> CoordinatorError:
         return CoordinatorError.ILLEGAL_GENERATION
     is_by_tool = isinstance(asked, DeleteGroup | DeleteOffsets)
     return CoordinatorError.GROUP_ID_NOT_FOUND if is_by_tool else CoordinatorError.UNKNOWN_MEMBER_ID
-
-
-def refused(asked: GroupRequest, error: CoordinatorError) -> Reply:
-    """The answer that refuses a whole request."""
-    if isinstance(asked, Join):
-        return Joined(error, asked.member_id)
-    if isinstance(asked, Sync):
-        return Synced(error)
-    if isinstance(asked, Commit):
-        return OffsetErrors(dict.fromkeys(asked.offsets, error))
-    if isinstance(asked, Leave) and error is CoordinatorError.UNKNOWN_MEMBER_ID:
-        return Left(tuple((leaving, error) for leaving in asked.members))
-    return Answered(error)

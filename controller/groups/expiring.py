@@ -5,6 +5,8 @@ Rules (Kafka's)
 * While it has members, offsets of topics to which none of them subscribes expire that long after they were committed.
   If a subscription cannot be read, none does.
 * The offsets of clients that use no group protocol expire that long after they were committed.
+* In a group of the consumer protocol, offsets of topics to which no member subscribes expire that long after they were
+  committed.
 * An empty group without offsets is removed.
 * This is checked every `offsets_check_ms`. What expires is removed at once, and deleted from the log without waiting:
   if that fails, it expires again when the log is loaded.
@@ -13,6 +15,7 @@ Rules (Kafka's)
 from __future__ import annotations
 
 from ..model.values import TopicPartition
+from .consumer import converting
 from .group import CONSUMER, Group
 from .records import GroupRecord, OffsetRecord, Record
 from .replies import State
@@ -30,6 +33,8 @@ def expire(turn: Turn, group: Group) -> None:
     if is_unused and group.generation:
         group.generation = 0
         records.append(GroupRecord(group.group_id, None))
+    if group.consumer is not None and not (group.has_members or group.has_offsets):
+        converting.dropped(group)
     if records:
         turn.append(records, Unawaited(group))
 
@@ -37,6 +42,8 @@ def expire(turn: Turn, group: Group) -> None:
 def _is_expired(turn: Turn, group: Group, tp: TopicPartition) -> bool:
     committed_ms = group.offsets[tp].committed.commit_ms
     before_ms = turn.now_ms - turn.settings.offsets_retention_ms
+    if group.consumer is not None:
+        return tp.topic not in group.consumer.subscribed and committed_ms <= before_ms
     if group.protocol_type is None:
         return committed_ms <= before_ms
     if group.state is State.EMPTY:

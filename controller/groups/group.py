@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -12,6 +12,9 @@ from ..coordinators.held import by_ids
 from ..coordinators.turn import Ticket
 from ..model.values import TopicPartition
 from . import held
+from .consumer.state import ConsumerGroup
+from .consumer.values import ConsumerRecord
+from .consumer.writes import Writes
 from .records import Committed, GroupRecord, StoredGroup, StoredMember
 from .replies import JoinedMember, State
 
@@ -89,9 +92,10 @@ class Group:
     `pending`: ids that were given out, and until when they may be used. `unsynced`: members that have not asked for
     their assignment yet, with `sync_deadline_ms` for them. `join_deadline_ms`: when a rebalance goes on without those
     that did not join again; `initial_left_ms` None: it is not the first one, else how far it may still be put off.
-    `transactional`: offsets in open transactions, by producer id. `offset_bytes`: the memory of all offsets;
-    `counted_bytes`: the part of the coordinators' memory that counts as its own. `principal`: whose request created it,
-    empty if unknown."""
+    `consumer`: its members and partitions if it is a group of the consumer protocol (KIP-848), which has no others;
+    `writes`: what is to be written of them. `transactional`: offsets in open transactions, by producer id.
+    `offset_bytes`: the memory of all offsets; `counted_bytes`: the part of the coordinators' memory that counts as its
+    own. `principal`: whose request created it, empty if unknown."""
 
     group_id: str
     state: State = State.EMPTY
@@ -116,6 +120,8 @@ class Group:
     offset_bytes: int = 0
     counted_bytes: int = 0
     principal: str = ""
+    consumer: ConsumerGroup | None = None
+    writes: Writes = attrs.field(factory=Writes)
 
     # --- members
 
@@ -151,11 +157,28 @@ class Group:
         self.static[member.instance_id] = new_id
         return member
 
+    def clear(self) -> None:
+        """Drop all members and generations of the classic protocol."""
+        self.members, self.static, self.pending, self.unsynced = {}, {}, {}, set()
+        self.state, self.generation, self.topics = State.EMPTY, 0, None
+        self.protocol_type = self.protocol = self.leader = None
+        self.join_deadline_ms = self.initial_left_ms = self.sync_deadline_ms = None
+
+    def take(self, records: Sequence[ConsumerRecord]) -> None:
+        """Restore a group of the consumer protocol from its records."""
+        self.consumer = ConsumerGroup()
+        self.consumer.take(records)
+
+    @property
+    def has_members(self) -> bool:
+        """Whether it has members, or waits for some, of either protocol."""
+        return self.state is not State.EMPTY or bool(self.consumer is not None and self.consumer.members)
+
     @property
     def is_blank(self) -> bool:
         """Whether the group holds nothing, so that it can be removed."""
-        is_empty = self.state is State.EMPTY and not self.generation
-        return is_empty and not (self.pending or self.has_offsets)
+        has_epoch = bool(self.generation or self.consumer is not None)
+        return not (self.has_members or has_epoch or self.pending or self.has_offsets or self.writes.is_busy)
 
     @property
     def has_offsets(self) -> bool:
@@ -227,7 +250,8 @@ class Group:
     def held_bytes(self) -> int:
         ids = by_ids(self.group_id, *self.pending)
         offsets = self.offset_bytes + self.writing_bytes
-        return held.GROUP + ids + offsets + sum(member.held_bytes for member in self.members.values())
+        consumers = 0 if self.consumer is None else self.consumer.held_bytes
+        return held.GROUP + ids + offsets + consumers + sum(member.held_bytes for member in self.members.values())
 
     # --- protocols
 
@@ -256,15 +280,9 @@ class Group:
 
     def record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
         """A record of the current generation. `assignments`: instead of those of the members."""
-        stored = StoredGroup(
-            self.protocol_type or "",
-            self.generation,
-            self.protocol,
-            self.leader,
-            self.state_ms,
-            tuple(self._stored(m, assignments) for m in self.members.values()),
-        )
-        return GroupRecord(self.group_id, stored)
+        members = tuple(self._stored(m, assignments) for m in self.members.values() if not m.is_new)
+        named = (self.protocol_type or "", self.generation, self.protocol, self.leader if members else None)
+        return GroupRecord(self.group_id, StoredGroup(*named, self.state_ms, members))
 
     def _stored(self, m: Member, assignments: dict[str, bytes] | None) -> StoredMember:
         assignment = m.assignment if assignments is None else assignments.get(m.member_id, b"")
@@ -276,4 +294,5 @@ class Group:
     def next_ms(self) -> int | None:
         due = [self.join_deadline_ms, self.sync_deadline_ms, *self.pending.values()]
         due += [member.deadline_ms for member in self.members.values()]
+        due.append(None if self.consumer is None else self.consumer.next_ms)
         return min((ms for ms in due if ms is not None), default=None)

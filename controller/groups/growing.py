@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from ..coordinators.held import by_ids
 from . import held
+from .consumer.state import by_subscriber
+from .consumer.values import Subscriber
 from .group import Group
-from .requests import Commit, GroupRequest, GroupSettings, Join, Sync
+from .requests import Commit, ConsumerHeartbeat, GroupRequest, GroupSettings, Join, Sync
 
 
 def growth(group: Group | None, asked: GroupRequest) -> int:
@@ -26,6 +28,8 @@ def is_too_large(asked: GroupRequest, settings: GroupSettings) -> bool:
     if isinstance(asked, Join):
         is_many = len(asked.protocols) > settings.protocols_max
         return is_many or held.by_protocols(asked.protocols) > settings.member_bytes_max
+    if isinstance(asked, ConsumerHeartbeat):
+        return sum(map(len, asked.topics or ())) + len(asked.regex or "") > settings.member_bytes_max
     assignments = asked.assignments.values() if isinstance(asked, Sync) else ()
     return any(len(assignment) > settings.member_bytes_max for assignment in assignments)
 
@@ -44,6 +48,16 @@ def _by_sync(group: Group, asked: Sync) -> int:
     return sum(member.growth(assignment=given) for member, given in assigned if member is not None)
 
 
+def _by_heartbeat(group: Group, asked: ConsumerHeartbeat) -> int:
+    if asked.topics is None and asked.regex is None:
+        return 0
+    named = (asked.topics or frozenset(), asked.regex or "", asked.instance_id, asked.rack)
+    brought = max(held.MEMBER, by_subscriber(Subscriber(asked.client_id, asked.client_host, *named)))
+    consumer = group.consumer
+    member = None if consumer is None else consumer.members.get(asked.member_id)
+    return max(0, brought - (0 if member is None else max(held.MEMBER, by_subscriber(member.said))))
+
+
 def _by_commit(group: Group, asked: Commit) -> int:
     grown = 0
     for tp, committed in asked.offsets.items():
@@ -53,4 +67,9 @@ def _by_commit(group: Group, asked: Commit) -> int:
     return grown
 
 
-_GROWING: Final[dict[type, Callable[[Group, Any], int]]] = {Join: _by_join, Sync: _by_sync, Commit: _by_commit}
+_GROWING: Final[dict[type, Callable[[Group, Any], int]]] = {
+    Join: _by_join,
+    Sync: _by_sync,
+    ConsumerHeartbeat: _by_heartbeat,
+    Commit: _by_commit,
+}

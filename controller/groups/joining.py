@@ -35,7 +35,7 @@ UNUSED_ID_MS: Final = 60_000
 
 def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     """Add the member to the next generation, or refuse it."""
-    error = _flaw(turn, group, asked)
+    error = flaw(turn, group, asked)
     if error:
         turn.reply(ticket, Joined(error, asked.member_id if error is CoordinatorError.INVALID_SESSION_TIMEOUT else ""))
     elif not _has_room(turn, group, asked.member_id):
@@ -50,7 +50,8 @@ def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     rebalancing.go_on(turn, group)
 
 
-def _flaw(turn: Turn, group: Group, asked: Join) -> CoordinatorError:
+def flaw(turn: Turn, group: Group, asked: Join) -> CoordinatorError:
+    """Why no member may join like that."""
     settings = turn.settings
     if not settings.session_timeout_min_ms <= asked.session_timeout_ms <= settings.session_timeout_max_ms:
         return CoordinatorError.INVALID_SESSION_TIMEOUT

@@ -16,6 +16,7 @@ from ..coordinators.turn import Answered, Ticket
 from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 from . import growing
+from .consumer.state import ConsumerGroup
 from .group import CONSUMER, CommittedAt, Group
 from .records import Committed, OffsetRecord
 from .replies import FetchedOffsets, OffsetErrors, State
@@ -88,6 +89,8 @@ def _stamped(committed: Committed, now_ms: int) -> Committed:
 
 def commit_flaw(group: Group, asked: Commit) -> CoordinatorError:
     """Why the client may not commit. A client without a group protocol may while the group has no members."""
+    if group.consumer is not None and (asked.generation >= 0 or group.has_members):
+        return _consumer_flaw(group.consumer, asked)
     if asked.generation < 0 and group.state is State.EMPTY:
         return CoordinatorError.NONE
     if asked.generation >= 0 or asked.member_id or asked.instance_id is not None:
@@ -95,6 +98,16 @@ def commit_flaw(group: Group, asked: Commit) -> CoordinatorError:
     # Old producers name no member when they commit offsets in a transaction.
     is_allowed = group.state is State.EMPTY or asked.producer is not None
     return CoordinatorError.NONE if is_allowed else CoordinatorError.UNKNOWN_MEMBER_ID
+
+
+def _consumer_flaw(consumer: ConsumerGroup, asked: Commit) -> CoordinatorError:
+    member = consumer.members.get(asked.member_id)
+    if member is None:
+        return CoordinatorError.UNKNOWN_MEMBER_ID
+    if asked.generation == member.current.epoch:
+        return CoordinatorError.NONE
+    is_stale = member.said.classic is None and asked.producer is None
+    return CoordinatorError.STALE_MEMBER_EPOCH if is_stale else CoordinatorError.ILLEGAL_GENERATION
 
 
 def restore(group: Group, tp: TopicPartition, committed: Committed) -> None:
@@ -108,8 +121,14 @@ def restore_transactional(group: Group, record: OffsetRecord, committed: Committ
     group.commit_later(record.producer_id, record.tp, CommittedAt(_RESTORED + place, committed))
 
 
-def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets:
+def fetched(group: Group | None, asked: FetchOffsets) -> FetchedOffsets | Answered:
     """The committed offsets of the requested partitions."""
+    if group is not None and group.consumer is not None and asked.member_id is not None:
+        member = group.consumer.members.get(asked.member_id)
+        if member is None:
+            return Answered(CoordinatorError.UNKNOWN_MEMBER_ID)
+        if member.current.epoch != asked.epoch:
+            return Answered(CoordinatorError.STALE_MEMBER_EPOCH)
     held = {} if group is None else group.offsets
     unstable = {} if group is None or not asked.requires_stable else group.unstable
     wanted = tuple(held | unstable) if asked.wanted is None else asked.wanted
@@ -155,11 +174,12 @@ class _Forgetting:
 
 def delete(turn: Turn, group: Group, asked: DeleteOffsets, ticket: Ticket) -> None:
     """Delete offsets of topics that no member subscribes to. A group of another protocol type must have no members."""
-    is_empty = group.state is State.EMPTY
-    if not is_empty and group.protocol_type != CONSUMER:
+    is_empty = not group.has_members
+    topics = group.topics if group.consumer is None else group.consumer.subscribed
+    if not is_empty and group.consumer is None and group.protocol_type != CONSUMER:
         turn.reply(ticket, Answered(CoordinatorError.NON_EMPTY_GROUP))
         return
-    subscribed = [tp for tp in asked.partitions if not is_empty and (group.topics is None or tp.topic in group.topics)]
+    subscribed = [tp for tp in asked.partitions if not is_empty and (topics is None or tp.topic in topics)]
     errors = dict.fromkeys(subscribed, CoordinatorError.GROUP_SUBSCRIBED_TO_TOPIC)
     errors |= dict.fromkeys(asked.unknown, CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION)
     free = [tp for tp in asked.partitions if tp not in errors]

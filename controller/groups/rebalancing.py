@@ -91,8 +91,8 @@ def subscribed_topics(turn: Turn, group: Group) -> frozenset[str] | None:
     """The topics that the members of a group of consumers subscribe to; None if unknown."""
     if group.protocol_type != CONSUMER or group.protocol is None:
         return None
-    found = [turn.subscribed(member.metadata(group.protocol)) for member in group.members.values()]
-    known = [topics for topics in found if topics is not None]
+    found = [turn.codec.subscription(member.metadata(group.protocol)) for member in group.members.values()]
+    known = [subscription.topics for subscription in found if subscription is not None]
     return frozenset().union(*known) if len(known) == len(found) else None
 
 

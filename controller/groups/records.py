@@ -5,6 +5,7 @@ A `GroupCodec` turns them into bytes in Kafka's format.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -12,6 +13,7 @@ import attrs
 from ..coordinators.records import RecordCodec
 from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
+from .consumer.values import ConsumerRecord
 
 
 @attrs.frozen
@@ -99,11 +101,34 @@ class GroupRecord:
         return len(self.group) + brought
 
 
-Record: TypeAlias = OffsetRecord | GroupRecord
+Record: TypeAlias = OffsetRecord | GroupRecord | ConsumerRecord
 
 
-class GroupCodec(RecordCodec[Record], Protocol):
+@attrs.frozen
+class Subscription:
+    """What a member of the protocol type `consumer` brings as metadata. `owned`: the partitions that it keeps while the
+    group rebalances (KIP-429)."""
+
+    topics: frozenset[str]
+    owned: frozenset[tuple[str, int]] = frozenset()
+    rack: str | None = None
+
+
+class MemberCodec(Protocol):
+    """What members of the protocol type `consumer` send and get as bytes, and their regular expressions."""
+
+    def subscription(self, metadata: bytes) -> Subscription | None:
+        """None if it cannot be read."""
+
+    def assigned(self, assignment: bytes) -> frozenset[tuple[str, int]] | None:
+        """The partitions, by topic name, that a leader assigned to a member; None if it cannot be read."""
+
+    def assignment(self, partitions: frozenset[tuple[str, int]]) -> bytes:
+        """The inverse of `assigned`."""
+
+    def matching(self, regex: str) -> Callable[[str], bool]:
+        """Whether the expression matches the whole of a name. ValueError: it is none."""
+
+
+class GroupCodec(RecordCodec[Record], MemberCodec, Protocol):
     """Encodes records as a batch, and decodes batches."""
-
-    def subscribed(self, metadata: bytes) -> frozenset[str] | None:
-        """The topics in the metadata of a member of the protocol type `consumer`; None if it cannot be read."""

@@ -11,8 +11,9 @@ import attrs
 from ..coordinators import CoordinatorError
 from ..coordinators.turn import Answered
 from ..model.values import TopicPartition
+from .consumer.values import Current, GroupState, Partitions, Subscriber
 from .records import Committed
-from .requests import Leaving
+from .requests import Commit, ConsumerHeartbeat, GroupRequest, Join, Leave, Leaving, Sync
 
 
 class State(enum.Enum):
@@ -56,6 +57,18 @@ class Synced:
     protocol_type: str | None = None
     protocol: str | None = None
     assignment: bytes = b""
+
+
+@attrs.frozen
+class ConsumerHeartbeated:
+    """To ConsumerHeartbeat. `assigned`: the partitions that the member may use; None: as before."""
+
+    error: CoordinatorError
+    member_id: str
+    epoch: int = 0
+    assigned: Partitions | None = None
+    interval_ms: int = 0
+    message: str | None = None
 
 
 @attrs.frozen
@@ -107,7 +120,54 @@ class Listed:
 
     group: str
     protocol_type: str
-    state: State
+    state: State | GroupState
 
 
-Reply: TypeAlias = Joined | Synced | Answered | Left | OffsetErrors | FetchedOffsets | Described
+@attrs.frozen
+class DescribedConsumer:
+    """A member. `current`, `target`: the partitions that it has and shall have."""
+
+    member_id: str
+    said: Subscriber
+    current: Current
+    target: Partitions
+
+
+@attrs.frozen
+class DescribedConsumers:
+    """To DescribeConsumers. `names`: of the topics, by their ids."""
+
+    state: GroupState
+    epoch: int
+    target_epoch: int
+    assignor: str
+    members: tuple[DescribedConsumer, ...]
+    names: Mapping[str, str]
+
+
+Reply: TypeAlias = (
+    Joined
+    | Synced
+    | ConsumerHeartbeated
+    | Answered
+    | Left
+    | OffsetErrors
+    | FetchedOffsets
+    | Described
+    | DescribedConsumers
+)
+
+
+def refused(asked: GroupRequest, error: CoordinatorError) -> Reply:
+    """The answer that refuses a whole request."""
+    if isinstance(asked, Join):
+        return Joined(error, asked.member_id)
+    if isinstance(asked, Sync):
+        return Synced(error)
+    if isinstance(asked, ConsumerHeartbeat):
+        return ConsumerHeartbeated(error, asked.member_id)
+    if isinstance(asked, Commit):
+        return OffsetErrors(dict.fromkeys(asked.offsets, error))
+    if isinstance(asked, Leave) and error is CoordinatorError.UNKNOWN_MEMBER_ID:
+        return Left(tuple((leaving, error) for leaving in asked.members))
+    return Answered(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import attrs
@@ -10,6 +10,7 @@ import attrs
 from ..coordinators.records import Producer
 from ..coordinators.settings import not_negative, positive
 from ..model.values import TopicPartition
+from .consumer.values import Partitions
 from .records import Committed
 
 
@@ -57,6 +58,40 @@ class Heartbeat:
     instance_id: str | None = None
 
 
+def _everything(_: str) -> bool:
+    return True
+
+
+@attrs.frozen
+class ConsumerHeartbeat:
+    """ConsumerGroupHeartbeat (KIP-848). None, and -1 as a timeout: as before. `member_id` empty: it gets `fresh_id`.
+    `owned`: the partitions that it has, by topic id. `sees`: whether the client may see a topic that its regular
+    expression matches. `principal`: as in Join."""
+
+    group: str
+    member_id: str
+    epoch: int
+    fresh_id: str = ""
+    instance_id: str | None = None
+    rack: str | None = None
+    rebalance_timeout_ms: int = -1
+    topics: frozenset[str] | None = None
+    regex: str | None = None
+    assignor: str | None = None
+    owned: Partitions | None = None
+    client_id: str = ""
+    client_host: str = ""
+    principal: str = ""
+    sees: Callable[[str], bool] = _everything
+
+
+@attrs.frozen
+class DescribeConsumers:
+    """ConsumerGroupDescribe (KIP-848): read a group of the consumer protocol."""
+
+    group: str
+
+
 @attrs.frozen
 class Leaving:
     """A member by its id, or by its instance id alone if `member_id` is empty."""
@@ -92,11 +127,13 @@ class Commit:
 @attrs.frozen
 class FetchOffsets:
     """Read committed offsets. `wanted` None: all of them. `requires_stable`: but not where an open transaction is about
-    to replace them (KIP-447)."""
+    to replace them (KIP-447). `member_id` None: not as a member, with its epoch."""
 
     group: str
     wanted: tuple[TopicPartition, ...] | None
     requires_stable: bool = False
+    member_id: str | None = None
+    epoch: int = -1
 
 
 @attrs.frozen
@@ -123,7 +160,17 @@ class DeleteGroup:
 
 
 GroupRequest: TypeAlias = (
-    Join | Sync | Heartbeat | Leave | Commit | FetchOffsets | DeleteOffsets | Describe | DeleteGroup
+    Join
+    | Sync
+    | Heartbeat
+    | Leave
+    | ConsumerHeartbeat
+    | Commit
+    | FetchOffsets
+    | DeleteOffsets
+    | Describe
+    | DescribeConsumers
+    | DeleteGroup
 )
 
 
@@ -134,6 +181,9 @@ class GroupSettings:
     in ms) and `offsets.retention.check.interval.ms`. The delay is 3000 ms in Kafka's brokers and 0 in the file that it
     ships. Here it is short, so that tests do not wait, and not 0: kafka-python that leads a group before it has the
     metadata of its topics assigns nothing, and does not notice.
+
+    Of the consumer protocol: `group.consumer.session.timeout.ms`, `group.consumer.heartbeat.interval.ms` (5000 ms in
+    Kafka, shorter here, since a rebalance takes some intervals) and `group.consumer.max.size`.
 
     Bounds that Kafka does not have: `protocols_max` of a member, `member_bytes_max` of the protocols of a member and of
     its assignment, `held_bytes_max` of all groups of a process (`kedge.controller.groups.held`)."""
@@ -148,3 +198,6 @@ class GroupSettings:
     held_bytes_max: int = attrs.field(default=128 * 1024 * 1024, validator=positive)
     offsets_retention_ms: int = attrs.field(default=7 * 24 * 3_600_000, validator=positive)
     offsets_check_ms: int = attrs.field(default=600_000, validator=positive)
+    consumer_session_timeout_ms: int = attrs.field(default=45_000, validator=positive)
+    consumer_heartbeat_interval_ms: int = attrs.field(default=1_000, validator=positive)
+    consumer_members_max: int = attrs.field(default=1000, validator=positive)

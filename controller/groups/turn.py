@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import attrs
 
 from ..coordinators import CoordinatorError, turn
+from .consumer.values import Topics
 from .group import Group, Member
+from .records import MemberCodec
 from .replies import Joined, State, Synced
 from .requests import GroupSettings
 
@@ -36,10 +37,11 @@ class Unawaited:
 
 @attrs.define(eq=False)
 class Turn(turn.Turn[Appending]):
-    """`subscribed`: the topics in the metadata of a member."""
+    """`topics`: those of the cluster."""
 
     settings: GroupSettings
-    subscribed: Callable[[bytes], frozenset[str] | None]
+    codec: MemberCodec
+    topics: Topics
 
     # --- what several kinds of event do to a group
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import attrs
 
 from ..coordinators import OFFSETS_TOPIC, CoordinatorError
 from ..groups import Coordinator, refused
+from ..groups.consumer.values import Topic, Topics
 from ..groups.records import GroupCodec
 from ..groups.replies import Reply
 from ..groups.requests import Commit, DeleteOffsets, FetchOffsets, GroupRequest, GroupSettings
@@ -23,6 +25,7 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
 
     topic: ClassVar[str] = OFFSETS_TOPIC
     settings: GroupSettings = attrs.field(factory=GroupSettings)
+    _topics: dict[int, tuple[int, Topics]] = attrs.field(factory=dict, init=False)
     _topic_ids: dict[TopicPartition, str] = attrs.field(factory=dict, init=False)
     _gone_ids: set[str] = attrs.field(factory=set, init=False)
     _replaced_ms: dict[TopicPartition, int] = attrs.field(factory=dict, init=False)
@@ -38,7 +41,7 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
             self._took(led, led.coordinator.transaction_ended(producer_id, self._now_ms(), is_commit=is_commit))
 
     def _made(self, codec: GroupCodec) -> Coordinator:
-        return Coordinator(self.settings, codec.subscribed, self._held)
+        return Coordinator(self.settings, codec, self._held)
 
     def _name_in(self, asked: GroupRequest) -> str:
         return asked.group
@@ -47,6 +50,7 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
         return refused(asked, CoordinatorError.NOT_COORDINATOR)
 
     def _prepared(self, led: Led[Coordinator], asked: GroupRequest) -> GroupRequest:
+        led.coordinator.topics = self._topics_by(led)
         if isinstance(asked, FetchOffsets):
             self._forget(led, self._topic_ids if asked.wanted is None else asked.wanted)
         if isinstance(asked, Commit):
@@ -57,7 +61,19 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
         return asked
 
     def _loaded(self, led: Led[Coordinator]) -> None:
+        led.coordinator.topics = self._topics_by(led)
         self._took(led, led.coordinator.forget(self._replaced_ms, self._now_ms()))
+
+    def _topics_by(self, led: Led[Coordinator]) -> Topics:
+        """The topics by the metadata of the coordinator's broker; those of before until it has some, after a start."""
+        broker = self.brokers[led.broker_id]
+        version, topics = self._topics.get(led.broker_id, (-1, Topics()))
+        if version == broker.topics_version or led.tp not in broker.metadata:
+            return topics
+        counts = Counter((tp.topic, said.topic_id) for tp, said in broker.metadata.items())
+        topics = Topics({name: Topic(topic_id, count) for (name, topic_id), count in counts.items()})
+        self._topics[led.broker_id] = (broker.topics_version, topics)
+        return topics
 
     def _forget(self, led: Led[Coordinator], partitions: Iterable[TopicPartition]) -> None:
         """Drop the offsets of a topic that was deleted and created again under its name. A broker that lags may still

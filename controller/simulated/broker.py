@@ -70,8 +70,9 @@ class Life(enum.Enum):
 
 @attrs.define(eq=False)
 class Broker:
-    """One broker. `metadata` and `peers`: the cluster according to the controller; `epoch`: of its registration.
-    `isolated` is held during the work for one of its replicas."""
+    """One broker. `metadata` and `peers`: the cluster according to the controller; `topics_version` grows when topics,
+    their ids or numbers of partitions change. `epoch`: of its registration. `isolated` is held during the work for one
+    of its replicas."""
 
     registration: BrokerRegistration
     clock: NodeClock
@@ -79,6 +80,7 @@ class Broker:
     life: Life = Life.UP
     replicas: dict[ReplicaId, Replica] = attrs.field(factory=dict)
     metadata: dict[TopicPartition, PartitionMetadata] = attrs.field(factory=dict)
+    topics_version: int = 0
     peers: tuple[int, ...] = ()
     controller_id: int | None = None
     controller_epoch: int = 0
@@ -218,13 +220,16 @@ class Broker:
                 is_older = before is not None and said.leader_epoch < before.leader_epoch
                 if before is None or (before.topic_id == said.topic_id and not is_older):
                     known.pop(tp, None)
+                    self.topics_version += 1
                 continue
             is_older = before is not None and before.topic_id == said.topic_id and _age(said) < _age(before)
             known[tp] = before if before is not None and is_older else said
+            self.topics_version += before is None or before.topic_id != said.topic_id
             replica = self.replicas.get((said.topic_id, said.partition))
             if replica is not None and replica.leader_epoch == said.leader_epoch and replica.role is Role.LEADER:
                 with self.isolated(replica):
                     replica.learned(said.isr, said.partition_epoch)
+        self.topics_version += len(known) < len(self.metadata)
         self.metadata = known
         return HostResponse()
 

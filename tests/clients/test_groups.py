@@ -211,17 +211,6 @@ def test_librdkafka_admin_sees_and_deletes(living: Living) -> None:
     assert "admin-librdkafka" not in {each.group_id for each in listed}
 
 
-@pytest.mark.checklist(266)
-def test_librdkafka_hears_at_once_that_there_is_no_newer_protocol(living: Living) -> None:
-    settings = {"bootstrap.servers": living.bootstrap, "group.id": "newer", "group.protocol": "consumer"}
-    newer = ck.Consumer({**settings, "log_level": 0})
-    newer.subscribe(["orders"])
-    message = newer.poll(TIMEOUT_S)
-    assert message is not None
-    assert "not supported" in message.error().str()
-    newer.close()
-
-
 # --- Java
 
 

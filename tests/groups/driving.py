@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kedge.controller.coordinators import Append, CoordinatorError, Output
 from kedge.controller.groups import Coordinator
-from kedge.controller.groups.records import Record
+from kedge.controller.groups.records import Record, Subscription
 from kedge.controller.groups.requests import (
     FetchOffsets,
     GroupRequest,
@@ -17,15 +17,23 @@ from kedge.controller.groups.requests import (
     Sync,
 )
 from kedge.controller.model.values import TopicPartition
+from kedge.controller.wire.groups.consumer_records import MemberBytes
 
 TP: Final = TopicPartition("orders", 0)
 SESSION_MS: Final = 10_000
 REBALANCE_MS: Final = 60_000
 
 
-def topics_of(metadata: bytes) -> frozenset[str] | None:
-    """Tests write the topics that a member subscribes to with commas between them."""
-    return frozenset(metadata.decode().split(",")) if metadata else None
+class PlainBytes(MemberBytes):
+    """Tests write the topics that a member subscribes to with commas between them, and the partitions that it owns
+    behind a stroke: `orders,payments|orders-0,orders-1`."""
+
+    def subscription(self, metadata: bytes) -> Subscription | None:
+        """None for no bytes."""
+        topics, _, owned = metadata.decode().partition("|")
+        pairs = [name.rsplit("-", 1) for name in owned.split(",") if name]
+        known = frozenset((topic, int(number)) for topic, number in pairs)
+        return Subscription(frozenset(topics.split(",")), known) if metadata else None
 
 
 class Driven:
@@ -35,7 +43,7 @@ class Driven:
     def __init__(self, records: Sequence[Record] = (), **settings: int) -> None:
         self.now_ms = 1_000
         self.settings = GroupSettings(**{"initial_rebalance_delay_ms": 0, **settings})
-        self.coordinator = Coordinator(self.settings, topics_of)
+        self.coordinator = Coordinator(self.settings, PlainBytes())
         self.heard: dict[Any, Any] = {}
         self.log: list[Record] = list(records)
         self.under_way: list[Append] = []
@@ -88,10 +96,13 @@ class Driven:
     def settle(self, error: CoordinatorError = CoordinatorError.NONE) -> None:
         """Everything that is under way is committed, or ends with that error."""
         while self.under_way:
-            append = self.under_way.pop(0)
-            if not error:
-                self.log += append.records
-            self._took(self.coordinator.appended(append.number, error, self.now_ms))
+            self.ended(self.under_way.pop(0), error)
+
+    def ended(self, append: Append, error: CoordinatorError) -> None:
+        """The append is committed, or has failed."""
+        if not error:
+            self.log += append.records
+        self._took(self.coordinator.appended(append.number, error, self.now_ms))
 
     def wait(self, ms: int) -> None:
         """So much time passes, and whatever is due in it happens when it is."""

@@ -14,8 +14,17 @@ from typing import Any
 import attrs
 
 from kedge.controller.coordinators import CoordinatorError
-from kedge.controller.groups.records import Committed, OffsetRecord, Record
-from kedge.controller.groups.replies import Described, FetchedOffsets, Joined, Left, OffsetErrors, Reply, Synced
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, Record
+from kedge.controller.groups.replies import (
+    Described,
+    DescribedConsumers,
+    FetchedOffsets,
+    Joined,
+    Left,
+    OffsetErrors,
+    Reply,
+    Synced,
+)
 from kedge.controller.groups.requests import (
     Commit,
     DeleteGroup,
@@ -249,6 +258,7 @@ def told(reply: Reply | str) -> str:
             for m in reply.members
         )
         return f"{reply.state.value} {reply.protocol_type or '-'}/{reply.protocol or '-'} {members}".rstrip()
+    assert not isinstance(reply, DescribedConsumers)
     return reply if isinstance(reply, str) else reply.error.name
 
 
@@ -267,6 +277,7 @@ def record(one: Record) -> str:
     """A record as one line."""
     if isinstance(one, OffsetRecord):
         return f"{one.group} {one.tp} {committed(one.committed)}"
+    assert isinstance(one, GroupRecord)
     if one.stored is None:
         return f"{one.group} -"
     stored = one.stored

@@ -75,24 +75,31 @@ class Seed(World):
         self.rig.mishaps.heal()
         end_ms = self.now_ms + 200_000
         while not self._is_whole():
-            assert self.now_ms < end_ms, [attrs.asdict(m, filter=lambda a, _: a.name != "seed") for m in self.members]
+            assert self.now_ms < end_ms, [
+                attrs.asdict(m, recurse=False, filter=lambda a, _: a.name != "seed") for m in self.members
+            ]
             self.step()
         before = self.commits
         while self.commits < before + 10:
             assert self.now_ms < end_ms, "no commits go on"
             self.step()
 
+    @property
+    def orders(self) -> int:
+        """How many partitions the topic has."""
+        return ORDERS
+
     def _is_whole(self) -> bool:
         """Whether the members that there are have all partitions between them, in one generation."""
         held = [tp for member in self.members for tp in member.positions]
-        return len(held) == ORDERS and len({member.generation for member in self.members}) == 1
+        return len(held) == self.orders and len({member.generation for member in self.members}) == 1
 
 
 @attrs.define(eq=False)
 class Client:
     """A member, as a stock consumer: joins, syncs, sends heartbeats, reads on and commits where it is."""
 
-    seed: Seed
+    seed: Seed = attrs.field(repr=False)
     number: int
     member_id: str = ""
     generation: int = -1
@@ -116,17 +123,21 @@ class Client:
                 future, self.future = self.future, None
                 self.heard(future.result())
             elif now_ms - self.asked_ms > (60_000 if waits_long else PATIENCE_MS):
-                self.future, self.coordinator = None, None
+                self.lost()
             return
         if self.coordinator is None:
             self.coordinator = self.seed.leader(self.seed.tp)
         elif self.must_join:
             self.join()
         elif self.unread:
-            self.ask(FetchOffsets(GROUP, self.unread))
+            self.ask(self.fetch())
         elif now_ms - self.beat_ms >= HEARTBEAT_MS:
             self.beat_ms = now_ms
             self.go_on()
+
+    def lost(self) -> None:
+        """No answer came."""
+        self.future, self.coordinator = None, None
 
     def ask(self, asked: GroupRequest) -> None:
         """At the coordinator, as far as it knows."""
@@ -140,6 +151,10 @@ class Client:
         protocols = (("range", b""),)
         name = f"client-{self.number}"
         self.ask(Join(GROUP, self.member_id, fresh, "consumer", protocols, 6_000, 6_000, None, name, "", True))
+
+    def fetch(self) -> FetchOffsets:
+        """Asks where the group is in what it has and did not read yet."""
+        return FetchOffsets(GROUP, self.unread)
 
     def go_on(self) -> None:
         """A heartbeat, or a commit of some more."""
@@ -194,13 +209,18 @@ class Client:
         assignments = {member: share.encode() for member, share in shares.items()}
         self.ask(Sync(GROUP, self.generation, self.member_id, assignments))
 
+    @property
+    def name(self) -> str:
+        """By which it is the same member, whichever coordinator it asks."""
+        return self.member_id
+
     def assigned(self, numbers: list[int]) -> None:
         self.must_join = False
         assert self.generation >= self.assigned_in
         self.assigned_in = self.generation
         for number in numbers:
             place = (self.generation, TopicPartition("orders", number))
-            assert self.seed.given.setdefault(place, self.member_id) == self.member_id, place
+            assert self.seed.given.setdefault(place, self.name) == self.name, place
         self.unread = tuple(TopicPartition("orders", number) for number in numbers)
 
     def begin(self, fetched: FetchedOffsets) -> None:

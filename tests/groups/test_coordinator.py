@@ -26,7 +26,7 @@ from kedge.controller.groups.requests import (
     Leave,
     Sync,
 )
-from tests.groups.driving import TP, Driven, topics_of
+from tests.groups.driving import TP, Driven, PlainBytes
 
 KEPT_MS: Final = 1_000_000
 CHECK_MS: Final = 10_000
@@ -50,7 +50,7 @@ def answers(coordinator: Coordinator, group: str = "g") -> dict[str, object]:
 
 def test_nothing_is_answered_before_the_log_is_loaded() -> None:
     loading = CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
-    assert answers(Coordinator(GroupSettings(), topics_of)) == {
+    assert answers(Coordinator(GroupSettings(), PlainBytes())) == {
         "join": Joined(loading, "m"),
         "sync": Synced(CoordinatorError.REBALANCE_IN_PROGRESS),
         "heartbeat": Answered(CoordinatorError.NONE),

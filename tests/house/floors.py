@@ -218,7 +218,7 @@ ROOMS: Final = (
         "kedge.controller.wire",
         (*_AROUND, *_COORDINATORS),
         "a gateway over the admin and host APIs",
-        third_party=("attrs", "tenacity", "kafka", "scramp", "pyarrow"),
+        third_party=("attrs", "tenacity", "kafka", "scramp", "re2", "pyarrow"),
     ),
     Room(
         "kedge.controller.cli",

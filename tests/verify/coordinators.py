@@ -7,12 +7,17 @@ from __future__ import annotations
 import traceback
 from typing import Final
 
+from tests.groups.consumer_seeds import Seed as Consumers
 from tests.groups.seeds import Seed as Groups
 from tests.transactions.seeds import Seed as Transactions
 from tests.verify.explore import Run
 
 MISHAPS: Final = 25
-KINDS: Final[dict[str, type[Groups | Transactions]]] = {"groups": Groups, "transactions": Transactions}
+KINDS: Final[dict[str, type[Groups | Transactions]]] = {
+    "groups": Groups,
+    "consumers": Consumers,
+    "transactions": Transactions,
+}
 
 
 def run_seed(kind: str, seed: int, mishaps: int = MISHAPS) -> Run:

@@ -28,7 +28,10 @@ from tests.kafka_jars import VERSION, kafka_classpath
 FOLDER: Final = Path(__file__).parent / "golden"
 CASES: Final[dict[str, list[dict[str, Any]]]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
 NOT_IN_KAFKA_3: Final = frozenset(
-    {("MetadataResponse", 13), ("ConsumerGroupHeartbeatRequest", 1), ("ConsumerGroupHeartbeatResponse", 1)}
+    {
+        ("MetadataResponse", 13),
+        *((f"ConsumerGroup{api}{kind}", 1) for api in ("Heartbeat", "Describe") for kind in ("Request", "Response")),
+    }
 )
 """What came with Kafka 4."""
 _JAVA_S: Final = 120.0
@@ -46,7 +49,18 @@ def message(name: str) -> Any:
 def built(name: str, version: int, values: dict[str, Any]) -> Any:
     """The message with `values` (as in cases.json), as far as the version has them."""
     cls = message(name)
-    return _built(cls, cls.json["fields"], values, version)
+    return _built(cls, _fields(cls.json), values, version)
+
+
+def _fields(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Its fields, with those of the structs that several of them share."""
+    shared = {each["name"]: each["fields"] for each in schema.get("commonStructs", ())}
+
+    def whole(field: dict[str, Any]) -> dict[str, Any]:
+        inner = field.get("fields") or shared.get(field["type"].removeprefix("[]"))
+        return {**field, "fields": [whole(each) for each in inner]} if inner else field
+
+    return [whole(field) for field in schema["fields"]]
 
 
 def _built(cls: Any, fields: Sequence[dict[str, Any]], values: dict[str, Any], version: int) -> Any:
@@ -57,7 +71,8 @@ def _built(cls: Any, fields: Sequence[dict[str, Any]], values: dict[str, Any], v
             value = values[key]
             if "fields" in field and value is not None:
                 inner = getattr(cls, field["type"].removeprefix("[]"))
-                value = [_built(inner, field["fields"], each, version) for each in value]
+                built = [_built(inner, field["fields"], each, version) for each in _several(value)]
+                value = built if isinstance(value, list) else built[0]
             elif field["type"] == "uuid":
                 value = _uuid(value)
             elif field["type"] == "[]uuid":
@@ -69,7 +84,11 @@ def _built(cls: Any, fields: Sequence[dict[str, Any]], values: dict[str, Any], v
 def in_version(name: str, version: int, values: dict[str, Any]) -> dict[str, Any]:
     """`values` without what our schema does not have in that version: Kafka's classes refuse what theirs does not."""
     cls = message(name)
-    return _pruned(cls.json["fields"], values, version, tags=cls.flexible_version_q(version))
+    return _pruned(_fields(cls.json), values, version, tags=cls.flexible_version_q(version))
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _pruned(fields: Sequence[dict[str, Any]], values: dict[str, Any], version: int, *, tags: bool) -> dict[str, Any]:
@@ -80,7 +99,8 @@ def _pruned(fields: Sequence[dict[str, Any]], values: dict[str, Any], version: i
         if (key == "_tags" and not tags) or (field and not _has(field, version)):
             continue
         inner = field.get("fields") if field else None
-        kept[key] = [_pruned(inner, each, version, tags=tags) for each in value] if inner and value else value
+        pruned = [_pruned(inner, each, version, tags=tags) for each in _several(value)] if inner and value else None
+        kept[key] = value if pruned is None else pruned if isinstance(value, list) else pruned[0]
     return kept
 
 

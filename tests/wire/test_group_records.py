@@ -8,7 +8,8 @@ from kafka.record import MemoryRecords
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kedge import TopicPartition
-from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup
+from kedge.controller.groups.consumer.values import ConsumerRecord, GroupEpoch, Kind, Resolved, Value
+from kedge.controller.groups.records import Committed, GroupRecord, OffsetRecord, StoredGroup, Subscription
 from kedge.controller.model.logs import Batch, StoredBatch
 from kedge.controller.wire import groups
 from kedge.controller.wire.groups import GroupRecords
@@ -28,7 +29,7 @@ def batch(*pairs: tuple[bytes | None, bytes | None]) -> StoredBatch:
     return StoredBatch(0, 0, Batch(bytes(builder.buffer()), len(pairs), 1))
 
 
-@pytest.mark.checklist(263)
+@pytest.mark.checklist(263, 284)
 def test_bytes_are_those_of_kafkas_own_classes() -> None:
     encoded = CODEC.encode(list(RECORDS.values()), 1_700_000_000_000)
     read = MemoryRecords(encoded.payload).next_batch()
@@ -39,7 +40,8 @@ def test_bytes_are_those_of_kafkas_own_classes() -> None:
 
 def test_newest_record_of_each_key_is_read() -> None:
     encoded = CODEC.encode(list(RECORDS.values()), 5)
-    expected = [RECORDS["bare-offset"], RECORDS["deleted-offset"], RECORDS["deleted-group"]]
+    last = ("bare-offset", "deleted-offset", "deleted-group", "group-epoch", "classic-member", "deleted-member")
+    expected = [RECORDS[name] for name in (*last, "target-epoch", "target", "current")]
     assert CODEC.decode([StoredBatch(9, 2, encoded)]) == expected
 
 
@@ -72,8 +74,18 @@ def test_older_and_newer_values_are_read() -> None:
         assert read == GroupRecord("g", StoredGroup("consumer", 1, None, None, -1))
 
 
+def test_hashes_and_regular_expressions_are_read_again() -> None:
+    """Kafka has them since 4.0 and 4.1."""
+    values: dict[tuple[Kind, str], Value] = {
+        (Kind.GROUP, ""): GroupEpoch(7, 42),
+        (Kind.REGEX, "ord.*"): Resolved(frozenset({"orders"}), 5),
+    }
+    records = [ConsumerRecord("group", *key, value) for key, value in values.items()]
+    assert CODEC.decode([StoredBatch(9, 2, CODEC.encode(records, 5))]) == records
+
+
 def test_records_of_other_kinds_are_passed_over() -> None:
-    newer = b"\0\3\0\1g"
+    newer = b"\0\x0b\0\1g"  # of a share group
     broken = b"\0\1\0\1g"
     pairs = [(newer, b"x"), (None, b"x"), (b"", b"x"), (broken, b"x"), (b"\0\2\0\1g", None), (b"\0\2\0\1h", b"\0\3\0")]
     assert CODEC.decode([batch(*pairs)]) == [GroupRecord("g", None)]
@@ -82,5 +94,5 @@ def test_records_of_other_kinds_are_passed_over() -> None:
 def test_subscriptions_of_consumers_are_read() -> None:
     for version in range(4):
         subscription = ConsumerProtocolSubscription(version=version, topics=["a", "b"], user_data=b"x")
-        assert CODEC.subscribed(bytes(subscription.encode(header=True))) == frozenset("ab")
-    assert CODEC.subscribed(b"\0") is None
+        assert CODEC.subscription(bytes(subscription.encode(header=True))) == Subscription(frozenset("ab"))
+    assert CODEC.subscription(b"\0") is None

@@ -109,6 +109,7 @@ def leader_of(living: Living, tp: TopicPartition) -> int:
     return int(partition.leader)
 
 
+@pytest.mark.checklist(266)
 @pytest.mark.parametrize("version, code", [(1, 53), (2, 53), (3, 42), (6, 42)])
 def test_coordinator_of_share_groups_is_refused_by_name(living: Living, version: int, code: int) -> None:
     answer = found(living, "id", version, key_type=2)

@@ -10,23 +10,25 @@ import pytest
 from kedge.controller.model.logs import Batch
 from kedge.controller.wire.data.batches import read_batch, transactional
 from tests.kit.waiting import until
+from tests.wire import test_long_lists
 from tests.wire.asking import fetch, offset_of, produce, values
 from tests.wire.living import Living, records
 from tests.wire.served import RawClient
+from tests.wire.test_long_lists import AT_ONCE, MANY, PARTITIONS, Walks
 
 pytestmark = pytest.mark.checklist(281)
 
 NO_RIGHTS = 53
+walks = test_long_lists.walks
 DENIED = {
     ("WRITE", "TRANSACTIONAL_ID:secret"),
     ("DESCRIBE", "TRANSACTIONAL_ID:secret"),
     ("WRITE", "TOPIC:hidden"),
     ("READ", "GROUP:closed"),
-    ("ALTER", "CLUSTER"),
-    ("CLUSTER_ACTION", "CLUSTER"),
     ("IDEMPOTENT_WRITE", "CLUSTER"),
     ("WRITE", "TOPIC:"),
 }
+OF_CLUSTER = {("ALTER", "CLUSTER"), ("CLUSTER_ACTION", "CLUSTER")}
 
 
 def opened(**options: Any) -> Iterator[RawClient]:
@@ -45,7 +47,13 @@ def made_client() -> Iterator[RawClient]:
 
 @pytest.fixture(scope="module")
 def restricted() -> Iterator[RawClient]:
-    yield from opened(authorizer=lambda _, *right: right not in DENIED)
+    yield from opened(authorizer=lambda _, *right: right not in DENIED | OF_CLUSTER)
+
+
+@pytest.fixture(params=sorted(OF_CLUSTER), ids=str)
+def empowered(request: pytest.FixtureRequest) -> Iterator[RawClient]:
+    """A client with one of the rights on the cluster."""
+    yield from opened(authorizer=lambda _, *right: right == request.param or right not in OF_CLUSTER)
 
 
 def initialized(client: RawClient, transactional_id: str | None, version: int = 4, **fields: Any) -> Any:
@@ -285,10 +293,43 @@ def test_producers_and_transactions_are_described(client: RawClient) -> None:
     assert not client.ask("ListTransactions", 1, **{**named, "duration_filter": 10**9}).transaction_states
 
 
+@pytest.mark.parametrize(
+    "pattern, found",
+    [
+        ("list-.*", ["list-a", "list-b"]),
+        (".*-a", ["list-a"]),
+        ("ist", []),
+        ("(list-a|other)", ["list-a"]),
+        ("x+", ["x" * 1_000]),
+    ],
+)
+def test_transactions_are_listed_by_a_pattern(client: RawClient, pattern: str, found: list[str]) -> None:
+    """That the whole transactional id matches. Long ids are matched in a thread."""
+    for transactional_id in ("list-a", "list-b", "x" * 1_000):
+        assert initialized(client, transactional_id).error_code == 0
+    assert listed(client, pattern) == (0, found)
+
+
+def listed(client: RawClient, pattern: str | None, **fields: Any) -> tuple[int, list[str]]:
+    """The error, and transactional ids."""
+    named = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1, **fields}
+    answer = client.ask("ListTransactions", 2, transactional_id_pattern=pattern, **named)
+    return answer.error_code, sorted(row.transactional_id for row in answer.transaction_states)
+
+
+def test_pattern_that_is_not_valid_lists_nothing(client: RawClient) -> None:
+    assert listed(client, "(") == (128, [])
+
+
+@pytest.mark.parametrize("pattern", ["", None])
+def test_without_a_pattern_all_transactions_are_listed(client: RawClient, pattern: str | None) -> None:
+    assert {"first", "t"} <= set(listed(client, pattern)[1])
+
+
 def test_features_are_listed_since_version_3(client: RawClient) -> None:
     answer = client.ask("ApiVersions", 3, client_software_name="raw", client_software_version="1")
     listed = [(each.name, each.max_version_level) for each in answer.finalized_features]
-    assert listed == [("transaction.version", 2)]
+    assert listed == [("group.version", 1), ("transaction.version", 2)]
 
 
 # --- rights
@@ -316,6 +357,12 @@ def test_writing_in_transactions_needs_rights(restricted: RawClient) -> None:
     assert initialized(restricted, None).error_code == 31
 
 
+def test_either_right_on_the_cluster_allows_markers(empowered: RawClient) -> None:
+    """As in Kafka: of tools that end transactions, and of brokers."""
+    producer = begun(empowered, 2)
+    assert marked(empowered, producer, 2, coordinator_epoch=0) == 0
+
+
 def test_markers_and_requests_of_brokers_need_rights_on_the_cluster(restricted: RawClient) -> None:
     producer = begun(restricted, 2)
     assert marked(restricted, producer, 2, coordinator_epoch=0) == 31
@@ -333,3 +380,34 @@ def test_brokers_verify_partitions_of_many_transactions(client: RawClient) -> No
         for row in answer.results_by_transaction
     }
     assert errors == {"t": 0, "never": 49}
+
+
+# --- long requests
+
+WHO = {"producer_id": 5, "producer_epoch": 0}
+INDEXES = {"topics": [{"name": "orders", "partition_indexes": PARTITIONS}]}
+NUMBERS = {"topics": [{"name": "orders", "partitions": PARTITIONS}]}
+OLDER = {f"v3_and_below_{name}": value for name, value in {"transactional_id": "first", **WHO, **NUMBERS}.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "api, version, fields",
+    [
+        ("DescribeProducers", 0, INDEXES),
+        ("WriteTxnMarkers", 1, {"markers": [{**WHO, **INDEXES, "transaction_result": True, "coordinator_epoch": 0}]}),
+        ("AddPartitionsToTxn", 3, OLDER),
+        (
+            "AddPartitionsToTxn",
+            4,
+            {"transactions": [{"transactional_id": "first", "verify_only": True, **WHO, **NUMBERS}]},
+        ),
+    ],
+)
+def test_partitions_of_a_request_are_not_read_in_one_go(
+    client: RawClient, walks: Walks, api: str, version: int, fields: dict[str, Any]
+) -> None:
+    """Other clients are served in between."""
+    client.ask(api, version, **fields)
+    assert walks.read >= MANY
+    assert walks.in_one_go <= AT_ONCE

@@ -16,8 +16,9 @@ from ..protocol import Answer, Request
 
 UNSUPPORTED_VERSION: Final = 35
 _OWN_KEY: Final = 18
-_FEATURES: Final = (("transaction.version", 26, 5, 2),)
-"""Name, API key with the version that shows it, and the feature's level: EndTxn 5 for KIP-890."""
+_FEATURES: Final = (("group.version", 68, 1, 1), ("transaction.version", 26, 5, 2))
+"""Name, API key with the version that shows it, and the feature's level: ConsumerGroupHeartbeat for KIP-848, EndTxn 5
+for KIP-890."""
 PRIVATE_KEYS: Final = 20_000
 """The lowest key of Kedge's private APIs."""
 

@@ -5,7 +5,8 @@
     members        JoinGroup, SyncGroup, Heartbeat, LeaveGroup
     offsets        OffsetCommit, OffsetFetch, OffsetDelete
     listing        ListGroups, DescribeGroups, DeleteGroups
-    newer          ConsumerGroupHeartbeat, which is refused
+    consumers      ConsumerGroupHeartbeat, ConsumerGroupDescribe
+    consumer_records   records of the consumer protocol as bytes
 
 `with_groups(groups, with_logs(logs))` is what `Gateway(apis=...)` takes.
 """
@@ -20,7 +21,7 @@ from ..apis.coordinating import GROUP_KEYS
 from ..calls import Api
 from ..coordinators import GROUPS, PARTITIONS
 from ..coordinators import row as coordinators
-from . import listing, members, newer, offsets
+from . import consumers, listing, members, offsets
 from .hosts import Groups as Groups
 from .records import GroupRecords as GroupRecords
 
@@ -40,6 +41,6 @@ def with_groups(
         *members.table(groups),
         *offsets.table(groups),
         *listing.table(groups),
-        *newer.TABLE,
+        *consumers.table(groups),
     )
     return versions.with_apis(base, rows)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import attrs
 
 from ...coordinators import CoordinatorError
 from ...coordinators.turn import Answered
+from ...groups.consumer.values import GroupState
 from ...groups.replies import Described, Listed
 from ...groups.requests import DeleteGroup, Describe
 from ..calls import Api, Call
@@ -17,8 +18,6 @@ from ..protocol import Answer, Request
 from ..security.acls import CLUSTER, GROUP
 from ..slices import sliced
 from .hosts import GROUP_OPERATIONS, NO_RIGHTS, Groups, apis, ask, may
-
-CLASSIC: Final = "classic"
 
 
 @attrs.frozen
@@ -32,7 +31,7 @@ class _Listing:
             _listed(row)
             async for row in sliced(listed)
             if (not states or row.state.value.lower() in states)
-            and (not types or CLASSIC in types)
+            and (not types or _type(row) in types)
             and (sees_all or may(call, "DESCRIBE", row.group))
         ]
         return {"error_code": int(error), "groups": shown}
@@ -76,12 +75,16 @@ def _filter(request: Request, name: str) -> set[str]:
     return {value.lower() for value in getattr(request, f"{name}_filter", None) or ()}
 
 
+def _type(row: Listed) -> str:
+    return "consumer" if isinstance(row.state, GroupState) else "classic"
+
+
 def _listed(row: Listed) -> dict[str, Any]:
     return {
         "group_id": row.group,
         "protocol_type": row.protocol_type,
         "group_state": row.state.value,
-        "group_type": CLASSIC,
+        "group_type": _type(row),
     }
 
 

@@ -52,20 +52,15 @@ class _Offsets:
     async def offset_fetch(self, call: Call, request: Request) -> Answer:
         is_stable = bool(getattr(request, "require_stable", None))
         if call.version < _GROUPS_SINCE:
-            return await self._fetched(call, request.group_id, request.topics, is_stable=is_stable)
-        groups = {g.group_id: g.topics for g in request.groups}  # each once, since each may be answered with much
-        rows = [
-            {"group_id": g, **await self._fetched(call, g, topics, is_stable=is_stable)}
-            async for g, topics in sliced(groups.items())
-        ]
+            return await self._fetched(call, FetchOffsets(request.group_id, None, is_stable), request.topics)
+        groups = {g.group_id: g for g in request.groups}  # each once, since each may be answered with much
+        asked = ((FetchOffsets(i, None, is_stable, *_member(g)), g.topics) for i, g in groups.items())
+        rows = [{"group_id": a.group, **await self._fetched(call, a, topics)} async for a, topics in sliced(asked)]
         return {"groups": rows}
 
-    async def _fetched(
-        self, call: Call, group: str, topics: Sequence[Any] | None, *, is_stable: bool
-    ) -> dict[str, Any]:
-        """The offsets of the partitions of `topics`; None: all that the group has. `is_stable`: only those that no open
-        transaction is about to replace."""
-        if not may(call, "DESCRIBE", group):
+    async def _fetched(self, call: Call, asked: FetchOffsets, topics: Sequence[Any] | None) -> dict[str, Any]:
+        """The offsets of the partitions of `topics`; None: all that the group has."""
+        if not may(call, "DESCRIBE", asked.group):
             return await _refused(topics, NO_RIGHTS)
         sees = partial(may_topic, call, "DESCRIBE")
         wanted = {tp: sees(tp.topic) async for tp in sliced(_wanted(topics or ()))}
@@ -75,7 +70,7 @@ class _Offsets:
             parts = [tuple(part) async for part in in_parts(shown)] or [()]
         rows = [(tp, _offset(tp, None, _NO_TOPIC_RIGHTS)) async for tp, seen in sliced(wanted.items()) if not seen]
         for part in parts:
-            found = await ask(self.groups, call, FetchOffsets(group, part, is_stable), FetchedOffsets)
+            found = await ask(self.groups, call, attrs.evolve(asked, wanted=part), FetchedOffsets)
             if not isinstance(found, FetchedOffsets):
                 return await _refused(topics, found)
             errors = dict.fromkeys(found.unstable, CoordinatorError.UNSTABLE_OFFSET_COMMIT)
@@ -112,6 +107,12 @@ def table(groups: Groups) -> Iterator[Api]:
 def asked_of(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
     """Each partition that is requested, with its row."""
     return ((TopicPartition(topic.name, part.partition_index), part) for topic in topics for part in topic.partitions)
+
+
+def _member(row: Any) -> tuple[str | None, int]:
+    """The id and the epoch that a member of the consumer protocol sends, since version 9."""
+    epoch = getattr(row, "member_epoch", None)
+    return getattr(row, "member_id", None), -1 if epoch is None else epoch
 
 
 def _wanted(topics: Iterable[Any]) -> Iterator[TopicPartition]:

@@ -1,7 +1,7 @@
 """Records of `__consumer_offsets` to a batch and back, in Kafka's format, by kafka-python's codec.
 
 * Written are key versions 1 and 2 and value version 3, as by Kafka 3.9. Read are all of the classic protocol.
-* Keys of versions above 2 belong to the protocols of KIP-848 and KIP-932: they are passed over.
+* Keys of versions above 2 belong to the consumer protocol (`consumer_records`), or to KIP-932 and are passed over.
 """
 
 from __future__ import annotations
@@ -13,15 +13,17 @@ from contextlib import suppress
 from typing import Any, Final
 
 import attrs
-from kafka.protocol.consumer.metadata import ConsumerProtocolSubscription
 
 from ...coordinators.records import Producer
+from ...groups.consumer.values import ConsumerRecord
 from ...groups.records import Committed, GroupRecord, OffsetRecord, Record, StoredGroup, StoredMember
 from ...model.logs import Batch, StoredBatch
 from ...model.values import TopicPartition
 from ..data.batches import packed, pairs, transactional
 from ..messages import GroupMetadataKey, GroupMetadataValue, OffsetCommitKey, OffsetCommitValue
 from ..protocol import build
+from . import consumer_records
+from .consumer_records import MemberBytes
 
 OFFSET_KEY: Final = 1
 GROUP_KEY: Final = 2
@@ -35,7 +37,7 @@ _Place = tuple[int, bytes | None]
 """The offset of a batch, and the value of a record in it."""
 
 
-class GroupRecords:
+class GroupRecords(MemberBytes):
     """A `GroupCodec`."""
 
     def encode(self, records: Sequence[Record], now_ms: int, producer: Producer | None = None) -> Batch:
@@ -59,13 +61,6 @@ class GroupRecords:
             for key, value in pairs(stored):
                 _put(target, key, (stored.base_offset, value))
         return [*_records(last), *_still_open(last, open_now)]
-
-    def subscribed(self, metadata: bytes) -> frozenset[str] | None:
-        """The topics that a consumer subscribes to; None for what is no subscription."""
-        try:
-            return frozenset(ConsumerProtocolSubscription.decode(metadata, header=True).topics)
-        except Exception:  # noqa: BLE001 - whatever the codec makes of a stranger's bytes
-            return None
 
 
 def _put(target: dict[bytes, _Place], key: bytes, place: _Place) -> None:
@@ -93,6 +88,8 @@ def _written(record: Record) -> tuple[bytes, bytes | None]:
     if isinstance(record, GroupRecord):
         key = build(GroupMetadataKey, GROUP_KEY, {"group": record.group})
         return _bytes(key), None if record.stored is None else _bytes(_group(record.stored))
+    if isinstance(record, ConsumerRecord):
+        return consumer_records.written(record)
     is_short = len(record.group) <= _GROUP_ID_MAX
     key = (_offset_key if is_short else _offset_key.__wrapped__)(record.group, record.tp)
     committed = record.committed
@@ -154,8 +151,8 @@ def _decoded(key: bytes, value: bytes | None) -> Record | None:
     if version == GROUP_KEY:
         group = GroupMetadataKey.decode(bytes(key)).group
         return GroupRecord(group, None if value is None else _stored(GroupMetadataValue.decode(bytes(value))))
-    if not 0 <= version <= OFFSET_KEY:
-        return None
+    if version > GROUP_KEY:
+        return consumer_records.read(bytes(key), value)
     read = OffsetCommitKey.decode(bytes(key))
     return OffsetRecord(read.group, TopicPartition(read.topic, read.partition), _committed(value))
 

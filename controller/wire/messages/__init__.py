@@ -13,10 +13,12 @@ Requests between brokers and a controller are those of Kafka 3.9, with all field
   where it is absent. `topic_id` is one of StopReplica's topics from version 3 up: Kafka's StopReplica has names only,
   and a late one must not affect a new topic with the name of a deleted one.
 * `request_type` of LeaderAndIsr (from 5 up) and UpdateMetadata (from 8 up): 1 incremental, 2 full, 0 unknown.
-* ConsumerGroupHeartbeat (68, KIP-848) is only refused; version 1 is Kafka 4's.
+* ConsumerGroupHeartbeat and ConsumerGroupDescribe (68, 69, KIP-848): their version 1 is Kafka 4's.
 
 Keys and values of the records that coordinators write into `__consumer_offsets`: a key begins with its version, which
-also says its kind: 0 and 1 an offset, 2 a group. Kafka writes keys 1 and 2, and values 3.
+also says its kind: 0 and 1 an offset, 2 a group. Kafka writes keys 1 and 2, and values 3. Of the records of the
+consumer protocol, values alone are declared, as of Kafka 4.1; MetadataVersion is Version in Kafka, which the codec
+takes for that of the message.
 
 Requests that no release of Kafka has have private keys from 20000 up. They are listed for a client with `KEDGE` as
 `client_software_name` in its ApiVersions. Those of KIP-179 are older than flexible versions and have none. Version 1 of
