@@ -21,7 +21,7 @@ from ..coordinators.turn import Ticket
 from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 from . import expiring, growing, joining, listing, offsets, rebalancing, syncing
-from .consumer import classic, converting, heartbeats, writing
+from .consumer import classic, converting, heartbeats, members, writing
 from .consumer.values import ConsumerRecord, Topics
 from .group import Group
 from .loading import restore
@@ -124,7 +124,7 @@ class Coordinator(Machine[Record, Turn]):
             self.groups.setdefault(name, Group(name)).take(list(found))
         for group in self.groups.values():
             if group.consumer is not None:
-                heartbeats.restored(turn, group.consumer)
+                members.restored(turn, group.consumer)
             if len(group.members) > self.settings.members_max:
                 rebalancing.begin(turn, group)
             self._settle(turn, group)
@@ -146,7 +146,7 @@ class Coordinator(Machine[Record, Turn]):
     def _due(self, turn: Turn, key: str) -> None:
         group = self.groups.get(key)
         if group is not None:
-            heartbeats.expire(turn, group)
+            members.expire(turn, group)
             rebalancing.expire(turn, group)
             self._settle(turn, group)
 

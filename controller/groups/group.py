@@ -170,6 +170,12 @@ class Group:
         self.consumer.take(records)
 
     @property
+    def consumers(self) -> ConsumerGroup:
+        """Of a group of the consumer protocol."""
+        assert self.consumer is not None
+        return self.consumer
+
+    @property
     def has_members(self) -> bool:
         """Whether it has members, or waits for some, of either protocol."""
         return self.state is not State.EMPTY or bool(self.consumer is not None and self.consumer.members)

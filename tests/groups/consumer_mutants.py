@@ -10,7 +10,7 @@ import attrs
 
 from kedge.controller.coordinators import CoordinatorError
 from kedge.controller.groups import offsets
-from kedge.controller.groups.consumer import classic, converting, heartbeats, reconciling, writing
+from kedge.controller.groups.consumer import classic, converting, heartbeats, members, reconciling, writing
 from kedge.controller.groups.consumer.state import ConsumerGroup, ConsumerMember
 from kedge.controller.groups.consumer.values import ConsumerRecord, Current, Kind, MemberState, Partitions
 from kedge.controller.groups.consumer.writes import Writes
@@ -44,12 +44,7 @@ def nothing_is_revoked_first(patch: Patch) -> None:
 def silence_is_a_revocation(patch: Patch) -> None:
     """A heartbeat without partitions counts as one that has none."""
     right = reconciling.reconciled
-    patch.setattr(heartbeats, "reconciled", lambda group, member, owned: right(group, member, owned or frozenset()))
-
-
-def old_epochs_are_taken(patch: Patch) -> None:
-    """A member with any former epoch goes on."""
-    patch.setattr(heartbeats, "_is_fenced", lambda *_: False)
+    patch.setattr(members, "reconciled", lambda group, member, owned: right(group, member, owned or frozenset()))
 
 
 def commits_of_old_epochs(patch: Patch) -> None:
@@ -68,16 +63,6 @@ def answers_do_not_wait(patch: Patch) -> None:
         right(turn, group)
 
     patch.setattr(writing, "write", write)
-
-
-def failed_records_are_forgotten(patch: Patch) -> None:
-    """What could not be written is not written later."""
-    right = writing._Written.done  # noqa: SLF001 - the rule itself is broken
-
-    def done(self: Any, turn: Any, error: CoordinatorError) -> None:
-        right(attrs.evolve(self, marks={}), turn, error)
-
-    patch.setattr(writing._Written, "done", done)  # noqa: SLF001
 
 
 def current_is_not_written(patch: Patch) -> None:
@@ -104,23 +89,23 @@ def _without_revoking(record: Any) -> Any:
 
 def deaths_are_not_noticed(patch: Patch) -> None:
     """Members that died stay."""
-    patch.setattr(heartbeats, "expire", lambda *_: None)
+    patch.setattr(members, "expire", lambda *_: None)
 
 
 def slow_members_stay(patch: Patch) -> None:
     """A member may take as long as it likes to revoke."""
-    right = heartbeats.own
+    right = members.own
 
     def own(turn: Any, group: Group, member: ConsumerMember, current: Current) -> None:
         right(turn, group, member, current)
         member.revoke_ms = None
 
-    patch.setattr(heartbeats, "own", own)
+    patch.setattr(members, "own", own)
 
 
 def nothing_follows_a_death(patch: Patch) -> None:
     """The partitions of a member that is gone have no new owner."""
-    patch.setattr(heartbeats, "raise_epoch", lambda *_: None)
+    patch.setattr(members, "_raise_epoch", lambda *_: None)
 
 
 def waiting_members_wait_on(patch: Patch) -> None:
@@ -131,7 +116,7 @@ def waiting_members_wait_on(patch: Patch) -> None:
         is_waiting = member.current.state is MemberState.UNRELEASED_PARTITIONS
         return member.current if is_waiting else right(group, member, owned)
 
-    patch.setattr(heartbeats, "reconciled", reconciled)
+    patch.setattr(members, "reconciled", reconciled)
 
 
 def classic_members_are_not_called(patch: Patch) -> None:
@@ -198,10 +183,8 @@ MUTANTS: Final[Mapping[str, Breaks]] = MappingProxyType(
             revoking_is_free,
             nothing_is_revoked_first,
             silence_is_a_revocation,
-            old_epochs_are_taken,
             commits_of_old_epochs,
             answers_do_not_wait,
-            failed_records_are_forgotten,
             current_is_not_written,
             revocations_are_not_loaded,
             deaths_are_not_noticed,

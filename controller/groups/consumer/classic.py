@@ -16,7 +16,7 @@ from ..replies import Joined, Left, Synced
 from ..requests import Heartbeat, Join, Leave, Sync
 from ..turn import Turn
 from .converting import downgrade
-from .heartbeats import follow, heard_of, leave, replace
+from .members import follow, heard_of, leave, replace
 from .reconciling import may_get_more
 from .state import ConsumerGroup, ConsumerMember
 from .values import ClassicProtocols, MemberState, Subscriber
@@ -25,8 +25,7 @@ from .writes import Answer
 
 def join(turn: Turn, group: Group, asked: Join, ticket: Ticket) -> None:
     """Take the member into the group, or the next step towards its target."""
-    consumer = group.consumer
-    assert consumer is not None
+    consumer = group.consumers
     subscription = turn.codec.subscription(asked.protocols[0][1]) if asked.protocols else None
     found = _joining(turn, consumer, asked)
     if isinstance(found, CoordinatorError):
@@ -111,8 +110,7 @@ def _flaw(turn: Turn, group: Group, member: ConsumerMember, asked: Sync) -> Coor
     assert classic is not None
     if asked.protocol_type not in {None, CONSUMER} or asked.protocol not in {None, classic.protocols[0][0]}:
         return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
-    assert group.consumer is not None
-    is_behind = group.consumer.epoch > member.current.epoch
+    is_behind = group.consumers.epoch > member.current.epoch
     if is_behind and member.current.state is not MemberState.UNREVOKED_PARTITIONS:
         return _must_join(turn, member)
     return CoordinatorError.NONE
@@ -122,8 +120,7 @@ def heartbeat(turn: Turn, group: Group, asked: Heartbeat, ticket: Ticket) -> Non
     """Prolong the session; the answer says whether the member has to join again."""
     found = _classic(group, asked)
     if isinstance(found, ConsumerMember):
-        consumer = group.consumer
-        assert consumer is not None
+        consumer = group.consumers
         heard_of(turn, found)
         is_stale = found.current.epoch < consumer.epoch or found.current.state is MemberState.UNREVOKED_PARTITIONS
         has_to = is_stale or may_get_more(consumer, found)
@@ -148,8 +145,7 @@ def _classic(group: Group, asked: Sync | Heartbeat) -> ConsumerMember | Coordina
 
 
 def _named(group: Group, member_id: str, instance_id: str | None) -> ConsumerMember | CoordinatorError:
-    consumer = group.consumer
-    assert consumer is not None
+    consumer = group.consumers
     if instance_id is not None and (known_id := consumer.static.get(instance_id)) != (member_id or known_id):
         return CoordinatorError.UNKNOWN_MEMBER_ID if known_id is None else CoordinatorError.FENCED_INSTANCE_ID
     if instance_id is not None and not member_id:

@@ -79,8 +79,7 @@ def _consumer(turn: Turn, group: Group, member: Member) -> ConsumerMember | None
 
 def downgrade(turn: Turn, group: Group) -> None:
     """Make the group a classic one that rebalances, if it has members, and none of the consumer protocol."""
-    consumer = group.consumer
-    assert consumer is not None
+    consumer = group.consumers
     if not consumer.members or any(member.said.classic is None for member in consumer.members.values()):
         return
     dropped(group)
@@ -96,8 +95,7 @@ def downgrade(turn: Turn, group: Group) -> None:
 
 def dropped(group: Group) -> None:
     """The group is none of the consumer protocol any more."""
-    assert group.consumer is not None
-    _mark(group, group.consumer)
+    _mark(group, group.consumers)
     group.consumer = None
 
 

@@ -49,8 +49,6 @@ class _Written:
             if self.group.state is not State.DEAD:  # else its deletion writes them
                 writes.marked = {**self.marks, **writes.marked}
             refuse(turn, self.group, error)
-        else:
-            write(turn, self.group)
 
 
 def _give(turn: Turn, answer: Answer, error: CoordinatorError) -> None:

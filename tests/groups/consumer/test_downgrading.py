@@ -9,6 +9,7 @@ from kedge.controller.groups.replies import Listed, State
 from kedge.controller.groups.requests import Commit, ConsumerHeartbeat, DeleteOffsets, DescribeConsumers, Leave, Leaving
 from kedge.controller.model.values import TopicPartition
 from tests.groups.consumer.driving import OK, Classic, Client, Consumers, of
+from tests.groups.consumer.states import same
 from tests.groups.driving import REBALANCE_MS, SESSION_MS, TP
 
 REJOIN = CoordinatorError.REBALANCE_IN_PROGRESS
@@ -124,6 +125,20 @@ def test_empty_group_is_not_downgraded() -> None:
     c.sync({c.member_id: b""})
     later = Consumers(driven.log)
     assert (later.group.consumer, list(later.group.members), later.group.generation) == (None, [c.member_id], 3)
+
+
+def test_assignments_of_a_leader_are_written_last() -> None:
+    """Also if the group still writes that it was one of the consumer protocol."""
+    driven = Consumers()
+    driven.client("a")
+    driven.holds = True
+    driven.heartbeat("a", -1)
+    c = Classic(driven, "c")
+    c.join()
+    assert c.sync({c.member_id: driven.coordinator.codec.assignment(frozenset({("orders", 1)}))}) is None
+    driven.settle()
+    assert driven.heard["c"].error is OK
+    same(driven, Consumers(driven.log))
 
 
 def test_refused_join_leaves_an_empty_group_alone() -> None:
