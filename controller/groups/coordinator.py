@@ -67,10 +67,10 @@ class Coordinator(Machine[Record, Turn]):
         """Take a request. Its answer is among the replies of this event or of a later one, under its ticket."""
         turn = self._turn(now_ms)
         error, flaw = self._refusal(asked), heartbeats.flaw(asked) if isinstance(asked, ConsumerHeartbeat) else None
-        if error is not None:
-            turn.reply(ticket, refused(asked, error))
-        elif flaw is not None:
+        if flaw is not None:
             turn.reply(ticket, flaw)
+        elif error is not None:
+            turn.reply(ticket, refused(asked, error))
         else:
             self._handle(turn, asked, ticket)
         group = self.groups.get(asked.group)

@@ -83,7 +83,7 @@ def delete(turn: Turn, groups: dict[str, Group], group: Group, ticket: Ticket) -
     if group.consumer is not None:
         group.writes.mark(Kind.GROUP)
         group.writes.mark(Kind.TARGET_EPOCH)
-    marked, group.writes.marked = group.writes.marked, {}
+    marked = group.writes.taken()
     records += [ConsumerRecord(group.group_id, kind, name) for kind, name in marked if kind is not Kind.CLASSIC]
     turn.enter(group, State.DEAD)
     turn.append(records, _Deleting(groups, group, ticket, marked))

@@ -87,7 +87,9 @@ _TOOLS: Final = {
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "all-groups": "org.apache.kafka.tools.GroupsCommand",
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
+    "dump-log": "org.apache.kafka.tools.DumpLogSegments",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
 }
 
@@ -96,7 +98,7 @@ class JavaTools(Driven):
     """Kafka's tools of one version, against one cluster, in one JVM."""
 
     def __init__(self, version: str, bootstrap: str) -> None:
-        super().__init__(_java("Tools", version))
+        super().__init__(java_program("Tools", version))
         self.version = version
         self._bootstrap = bootstrap
 
@@ -106,7 +108,7 @@ class JavaTools(Driven):
         name = _TOOLS[tool]
         if tool == "broker-api-versions" and self.version == "3.9.1":
             name = "kafka.admin.BrokerApiVersionsCommand"
-        where = ("--bootstrap-server", at or self._bootstrap)
+        where = () if tool == "dump-log" else ("--bootstrap-server", at or self._bootstrap)
         if tool == "transactions":  # it takes the address before the verb only
             return Said(**super().__call__(name, *where, *arguments))
         return Said(**super().__call__(name, *arguments, *where))
@@ -114,10 +116,11 @@ class JavaTools(Driven):
 
 def in_java(name: str, version: str = kafka_jars.VERSION, *arguments: str) -> Driven:
     """The program of this name of the folder `java`, beside Kafka's jars of this version."""
-    return Driven([*_java(name, version), *arguments])
+    return Driven([*java_program(name, version), *arguments])
 
 
-def _java(name: str, version: str) -> list[str]:
+def java_program(name: str, version: str) -> list[str]:
+    """The command of this program of the folder `java`, beside Kafka's jars of this version."""
     program = str(machine.HERE / "java" / f"{name}.java")
     return [kafka_jars.java(), *_JVM, "-cp", kafka_jars.kafka_classpath(version), program]
 

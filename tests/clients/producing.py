@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final, Self
@@ -11,6 +12,7 @@ import kafka
 from kafka.errors import KafkaError
 
 from tests.clients import driven
+from tests.kit.waiting import until
 from tests.wire.living import Living
 
 Ended = list[int | str | None]
@@ -22,6 +24,7 @@ Send = Callable[[str, Sequence[str | None]], Ended]
 CLIENTS: Final = ("java", "librdkafka", "kafka-python", "franz-go", "sarama")
 _IN_GO: Final = {"franz-go": "kgo", "sarama": "sarama"}
 _TIMEOUT_S: Final = 30
+_AT_ONCE: Final = 60  # numbers of a flow
 _BATCH_BYTES: Final = 200  # so that records without a key go to several partitions
 
 
@@ -33,6 +36,40 @@ def fill(living: Living, partitions: int, records: int) -> None:
         producer.send("orders", str(number).encode(), partition=number % partitions)
     producer.flush(_TIMEOUT_S)
     producer.close()
+
+
+def produce(living: Living, partitions: int, numbers: Sequence[int], topic: str = "orders") -> None:
+    """Each number into the partition that is its rest by their count, acknowledged and once."""
+    producer = ck.Producer({"bootstrap.servers": living.bootstrap, "enable.idempotence": True, "log_level": 0})
+    for number in numbers:
+        producer.produce(topic, str(number).encode(), partition=number % partitions)
+    assert producer.flush(_TIMEOUT_S) == 0
+
+
+class Flow:
+    """A thread that produces numbers from 0 to topic orders until it is stopped."""
+
+    def __init__(self, living: Living, partitions: int) -> None:
+        self._living, self._partitions = living, partitions
+        self._is_over = threading.Event()
+        self.sent = 0
+        self._thread = threading.Thread(target=self._produce)
+        self._thread.start()
+
+    def _produce(self) -> None:
+        while not self._is_over.wait(0.05):
+            produce(self._living, self._partitions, range(self.sent, self.sent + _AT_ONCE))
+            self.sent += _AT_ONCE
+
+    def goes_on(self, count: int = 600) -> range:
+        """So many numbers that are produced from now on."""
+        begin = self.sent + _AT_ONCE  # the next ones are on their way
+        until(lambda: self.sent > begin + count)
+        return range(begin, begin + count)
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self._thread.join()
 
 
 @contextmanager

@@ -89,15 +89,15 @@ class Running:
 
 
 class Watched:
-    """What the group has committed, which never goes back."""
+    """What a group has committed, which never goes back."""
 
-    def __init__(self, living: Living) -> None:
-        self._living = living
+    def __init__(self, living: Living, group: str = GROUP) -> None:
+        self._living, self._group = living, group
         self.offsets: dict[TopicPartition, int] = {}
 
     def look(self) -> bool:
         """Whether there is a coordinator that answers."""
-        answer = self._living.cluster.groups.ask(None, FetchOffsets(GROUP, None)).result(TIMEOUT_S)
+        answer = self._living.cluster.groups.ask(None, FetchOffsets(self._group, None)).result(TIMEOUT_S)
         if not isinstance(answer, FetchedOffsets):
             return False
         now = {tp: committed.offset for tp, committed in answer.offsets.items() if committed is not None}
@@ -105,10 +105,10 @@ class Watched:
         self.offsets = now
         return True
 
-    def goes_on(self) -> None:
+    def goes_on(self, partitions: int = 4) -> None:
         """Every partition is committed further than before."""
         before = dict(self.offsets)
-        until(lambda: self.look() and len(self.offsets) == 4)
+        until(lambda: self.look() and len(self.offsets) == partitions)
         until(lambda: self.look() and all(self.offsets[tp] > before.get(tp, 0) for tp in self.offsets))
 
 

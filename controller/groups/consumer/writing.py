@@ -74,10 +74,16 @@ def write(turn: Turn, group: Group) -> None:
     writes.marked, writes.waiting = {}, []
     if marks:
         writes.under_way = marks
-        turn.append([_record(group, *mark) for mark in marks], _Written(group, marks, answers))
+        turn.append(sorted((_record(group, *mark) for mark in marks), key=_place), _Written(group, marks, answers))
     else:
         for answer in answers:
             turn.reply(answer.ticket, answer.reply)
+
+
+def _place(record: Record) -> tuple[bool, int]:
+    """In the order that Kafka's brokers need when they load the log: what is deleted first, the group last of that."""
+    kind = record.kind if isinstance(record, ConsumerRecord) else Kind.CLASSIC
+    return (False, -kind) if record.is_deleted else (True, kind)
 
 
 def _record(group: Group, kind: Kind, name: str) -> Record:

@@ -30,8 +30,8 @@ async def metadata(call: Call, request: Request) -> Answer:
     asked = request.topics
     everything = asked is None or (call.version == 0 and not asked)
     of_names = () if everything else asked
-    names = {topic.name: None async for topic in sliced(of_names) if topic.name is not None}
-    ids = [topic.topic_id async for topic in sliced(of_names) if topic.name is None and topic.topic_id]
+    names = {topic.name: None async for topic in sliced(of_names) if topic.name is not None and not topic.topic_id}
+    ids = [topic.topic_id async for topic in sliced(of_names) if topic.topic_id]  # with an empty name from Java
     named = await names_of(call, ids)
     row = await _clusters_row(call, None if everything else names | dict.fromkeys(named.values()))
     rights = request.include_topic_authorized_operations

@@ -36,6 +36,10 @@ func main() {
 	if len(os.Args) > 3 {
 		who = &login{trusting(os.Args[3]), os.Args[4], os.Args[5]}
 	}
+	if os.Args[1] == "franz-go consuming" {
+		consume(os.Args[2])
+		return
+	}
 	client, err := clients[os.Args[1]](os.Args[2], who)
 	if err != nil {
 		client = nil // it says so to whatever is asked

@@ -20,8 +20,8 @@ def some(numbers: str) -> Partitions:
 
 @attrs.frozen
 class Case:
-    """A member of epoch `epoch` in a group of epoch 11, whose target has epoch 10. Partitions are digits. `others`: owned by another
-    member. The result is epoch, state, assigned and revoking."""
+    """A member of epoch `epoch` in a group of epoch 11, whose target has epoch 10. Partitions are digits. `others`:
+    owned by another member. The result is epoch, state, assigned and revoking."""
 
     name: str
     state: MemberState

@@ -41,8 +41,8 @@ def test_first_member_is_written_in_one_append() -> None:
     assert append.records[0] == GroupRecord("g", None)
     assert keys(driven) == [
         (Kind.GROUP, ""),
-        (Kind.TARGET_EPOCH, ""),
         (Kind.MEMBER, "a"),
+        (Kind.TARGET_EPOCH, ""),
         (Kind.TARGET, "a"),
         (Kind.CURRENT, "a"),
     ]
@@ -55,11 +55,11 @@ def test_records_are_written_of_what_changed() -> None:
     driven = held("a")
     driven.heartbeat("b", 0)
     assert keys(driven) == [
-        (Kind.MEMBER, "b"),
         (Kind.GROUP, ""),
+        (Kind.MEMBER, "b"),
+        (Kind.TARGET_EPOCH, ""),
         (Kind.TARGET, "a"),
         (Kind.TARGET, "b"),
-        (Kind.TARGET_EPOCH, ""),
         (Kind.CURRENT, "b"),
     ]
     values = {
@@ -72,14 +72,12 @@ def test_records_are_written_of_what_changed() -> None:
 
 
 def test_records_of_a_member_that_left_are_deleted() -> None:
-    """And the epoch of the group is written."""
+    """In Kafka's order, before the epoch of the group is written."""
     driven = held("a", "b")
     driven.heartbeat("b", -1)
-    records = driven.under_way[0].records
-    assert {record.key[1:] for record in records if record.is_deleted} == {
-        (kind, "b") for kind in (Kind.MEMBER, Kind.TARGET, Kind.CURRENT)
-    }
-    assert (Kind.GROUP, "") in keys(driven)
+    kinds = (Kind.CURRENT, Kind.TARGET, Kind.MEMBER)
+    assert keys(driven) == [*((kind, "b") for kind in kinds), (Kind.GROUP, "")]
+    assert [record.is_deleted for record in driven.under_way[0].records] == [True, True, True, False]
 
 
 def test_one_append_is_under_way() -> None:
