@@ -1,27 +1,32 @@
 """The coordinators of transactions in a live cluster, and the markers that end transactions.
 
 * A marker is written by the leader of its partition, whichever broker of this process that is. A partition that was
-  deleted needs none.
+  deleted needs none. So many markers are written at a time that they take little memory.
+* Processes exchange no markers. A transaction cannot include a partition of another process, nor one whose leader asks
+  for it while the coordinator is in another process (INVALID_REQUEST).
 * `LiveGroups` hears of every marker in `__consumer_offsets` before the coordinator of the transaction does, so that a
   transaction is complete when its offsets are valid.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import Future
 from functools import partial
 from typing import ClassVar, Final
 
 import attrs
 
-from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, Output
+from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, Output, partition_of
 from ..coordinators.records import RecordCodec
+from ..model.host import PartitionMetadata
 from ..model.logs import Appended, EndMarker, LogError
 from ..model.values import TopicPartition
 from ..transactions import Coordinator, refused
+from ..transactions.changes import NEW_EPOCHS
 from ..transactions.records import TransactionRecord
 from ..transactions.replies import Reply
-from ..transactions.requests import AddPartitions, TransactionRequest, TransactionSettings
+from ..transactions.requests import AddPartitions, TransactionRequest, TransactionSettings, VerifyPartitions
 from ..transactions.transaction import Marking
 from .coordinators import Coordinators
 from .futures import complete, work_for
@@ -29,6 +34,8 @@ from .groups import LiveGroups
 from .led import APPEND_MS, Led
 
 TransactionCodec = RecordCodec[TransactionRecord]
+MARKERS_MAX: Final = 1_000
+"""How many markers are written at a time. Each takes 5 KB meanwhile, and one that waits 0.1 KB."""
 _MARKERS: Final = "markers"  # of all coordinators, which take turns with clients
 
 
@@ -39,6 +46,8 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
     topic: ClassVar[str] = TRANSACTIONS_TOPIC
     groups: LiveGroups
     settings: TransactionSettings = attrs.field(factory=TransactionSettings)
+    _due: deque[tuple[Led[Coordinator], Marking]] = attrs.field(factory=deque, init=False)
+    _under_way: int = attrs.field(default=0, init=False)
 
     def begin(self, codec: TransactionCodec, settings: TransactionSettings | None = None) -> None:
         """Answer requests from now on. `codec`: for the records."""
@@ -87,22 +96,44 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
         return refused(asked, CoordinatorError.NOT_COORDINATOR)
 
     def _ask(self, broker_id: int | None, asked: TransactionRequest, future: Future[Reply]) -> None:
-        elsewhere = isinstance(asked, AddPartitions) and not all(map(self._is_here, asked.partitions))
-        if elsewhere:  # where no marker of this process would ever be written
+        if self._is_elsewhere(broker_id, asked):  # where no marker of this process would ever be written
             complete(future, refused(asked, CoordinatorError.INVALID_REQUEST))
         else:
             super()._ask(broker_id, asked, future)
 
+    def _is_elsewhere(self, broker_id: int | None, asked: TransactionRequest) -> bool:
+        """Whether a partition is in another process than the coordinator."""
+        if isinstance(asked, AddPartitions) and not all(map(self._is_here, asked.partitions)):
+            return True
+        is_new = isinstance(asked, AddPartitions) and asked.version >= NEW_EPOCHS
+        if broker_id is not None or not (is_new or isinstance(asked, VerifyPartitions)):
+            return False  # a client, which looks for the coordinator where this is not the one
+        count = self._count or self._counted()
+        place = TopicPartition(self.topic, partition_of(asked.transactional_id, count) if count else 0)
+        known = self._newest(place)
+        return known is not None and known.leader >= 0 and known.leader not in self.brokers
+
     def _is_here(self, tp: TopicPartition) -> bool:
         """Whether the partition is on brokers of this process alone."""
-        said = (broker.metadata.get(tp) for broker in self.brokers.values() if broker.is_up)
-        known = next((each for each in said if each is not None), None)
+        known = self._newest(tp)
         return known is None or all(member in self.brokers for member in known.replicas)
+
+    def _newest(self, tp: TopicPartition) -> PartitionMetadata | None:
+        """The newest that a broker knows of the partition."""
+        known = [broker.metadata[tp] for broker in self.brokers.values() if broker.is_up and tp in broker.metadata]
+        return max(known, key=lambda each: each.leader_epoch, default=None)
+
+    # --- markers
 
     def _took(self, led: Led[Coordinator], output: Output) -> None:
         super()._took(led, output)
-        for marking in output.markings:
-            self._mark(led, marking)
+        self._due += [(led, marking) for marking in output.markings]
+        self._mark_more()
+
+    def _mark_more(self) -> None:
+        while self._due and self._under_way < MARKERS_MAX:
+            self._under_way += 1
+            self._mark(*self._due.popleft())
 
     def _mark(self, led: Led[Coordinator], marking: Marking) -> None:
         if self._unknown([marking.tp]) and led.tp in self.brokers[led.broker_id].metadata:
@@ -110,11 +141,13 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
             return
         marker = EndMarker(marking.is_commit, led.leader_epoch)
         written = self.end(None, marking.tp, marking.producer_id, marking.producer_epoch, marker)
-        written.add_done_callback(lambda done: self._marked(led, marking, _error(done.result())))
+        written.add_done_callback(lambda done: self._marked(led, marking, _error(done)))
 
     def _marked(self, led: Led[Coordinator], marking: Marking, error: CoordinatorError) -> None:
+        self._under_way -= 1
         self._took(led, led.coordinator.marked(marking, error, self._now_ms()))
 
 
-def _error(written: Appended) -> CoordinatorError:
-    return CoordinatorError.UNKNOWN_SERVER_ERROR if written.error else CoordinatorError.NONE
+def _error(written: Future[Appended]) -> CoordinatorError:
+    is_written = written.exception() is None and not written.result().error
+    return CoordinatorError.NONE if is_written else CoordinatorError.UNKNOWN_SERVER_ERROR

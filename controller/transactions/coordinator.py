@@ -72,14 +72,13 @@ class Coordinator(Machine[TransactionRecord, Turn]):
         any more needs none: the host reports NONE."""
         turn = self._turn(now_ms)
         transaction = self.transactions.get(marking.transactional_id)
-        if transaction is not None and _is_of(marking, transaction.now):
-            transaction.marking.discard(marking.tp)
+        if transaction is not None and _is_of(marking, transaction.now) and marking.tp in transaction.marking:
+            transaction.marking.remove(marking.tp)
             if error:
+                transaction.unmarked.add(marking.tp)
                 self._retry(turn, transaction)
-            else:
-                transaction.unmarked.discard(marking.tp)
-                if not transaction.unmarked:
-                    self._go_on(turn, transaction)
+            elif transaction.is_marked:
+                self._go_on(turn, transaction)
         return self._output(turn)
 
     def listed(self) -> list[Listed]:
@@ -252,25 +251,22 @@ class Coordinator(Machine[TransactionRecord, Turn]):
 
     def _begin_end(self, turn: Turn, transaction: Transaction) -> None:
         """If the end was decided just now, write the markers."""
+        transaction.unmarked, transaction.marking = set(), set()  # which gives back the memory of former ones
         if transaction.now.is_prepared:
-            transaction.unmarked, transaction.marking = set(transaction.now.partitions), set()
+            transaction.unmarked |= transaction.now.partitions
             self._go_on(turn, transaction)
         self._settle(transaction)
 
     def _go_on(self, turn: Turn, transaction: Transaction) -> None:
         """Write the markers that are missing; without any the transaction is complete."""
         now = transaction.now
-        if transaction.changing:
-            return
-        if not transaction.unmarked:
+        if transaction.is_marked:
             self._change(turn, transaction, changes.completed(now, turn.now_ms))
             return
-        for tp in sorted(transaction.unmarked - transaction.marking):
-            transaction.marking.add(tp)
-            is_commit = now.state is State.PREPARE_COMMIT
-            turn.markings.append(
-                Marking(transaction.transactional_id, tp, now.producer_id, now.producer_epoch, is_commit)
-            )
+        begun, transaction.unmarked = transaction.unmarked, set()
+        transaction.marking |= begun
+        named = (now.producer_id, now.producer_epoch, now.state is State.PREPARE_COMMIT)
+        turn.markings += [Marking(transaction.transactional_id, tp, *named) for tp in sorted(begun)]
 
     def _retry(self, turn: Turn, transaction: Transaction) -> None:
         """Try again later what failed."""

@@ -14,8 +14,8 @@ from .records import NO_EPOCH, State, Stored
 from .replies import Answer
 
 _ID_BYTES: Final = 1500
-PARTITION_BYTES: Final = 300
-"""The memory of a partition of a transaction, as an estimate."""
+PARTITION_BYTES: Final = 400
+"""The memory of a partition of a transaction, as an estimate: also while its marker is written."""
 
 
 @attrs.frozen
@@ -32,7 +32,7 @@ class Marking:
 @attrs.define(eq=False)
 class Transaction:
     """A transactional id. `now`: its state in the log; `changing`: another one is being written. `unmarked`: the
-    partitions that lack a marker; `marking`: those where one is being written. `retry_ms`: what failed is not tried
+    partitions that need a marker; `marking`: those where one is being written. `retry_ms`: what failed is not tried
     again before. `counted_bytes`: the memory that counts as its own; `principal`: whose request created it, empty if
     unknown."""
 
@@ -49,6 +49,11 @@ class Transaction:
     def is_new(self) -> bool:
         """Whether nothing of it is in the log."""
         return self.now.producer_epoch == NO_EPOCH
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether no marker is missing."""
+        return not (self.unmarked or self.marking)
 
     @property
     def next(self) -> Stored | None:

@@ -216,6 +216,12 @@ def test_active_producers_are_described_with_their_transactions() -> None:
     assert eight.transaction_offset == -1
 
 
+def test_producers_are_described_in_slices() -> None:
+    """Other requests have their turn after each 50 producers."""
+    shelf, log = filled(*(batch(1, producer_id=number, producer_epoch=0, base_sequence=0) for number in range(500)))
+    assert len(list(shelf.producers.active(log))) == 10
+
+
 def test_transactions_whose_records_are_gone_are_forgotten_and_open_ones_are_not() -> None:
     shelf, log = filled(data(6), *[one for _ in range(1001) for one in (data(7), end(7, commits=False))], data(8))
     shelf.delete_before(2000, log)

@@ -200,6 +200,11 @@ ROTATED: Final = Identified(CoordinatorError.NONE, FIRST_ID + 1, 0)
 """What a producer hears whose id is used up."""
 
 
+def identified(producer_epoch: int, producer_id: int = FIRST_ID) -> Identified:
+    """The answer that gives a producer its id and epoch."""
+    return Identified(CoordinatorError.NONE, producer_id, producer_epoch)
+
+
 def ends() -> list[State | None]:
     """The states of a transaction that is committed."""
     return [State.EMPTY, State.ONGOING, State.PREPARE_COMMIT, State.COMPLETE_COMMIT]

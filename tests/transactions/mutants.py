@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from kedge.controller.coordinators import CoordinatorError
+from kedge.controller.coordinators import CoordinatorError, Output
 from kedge.controller.groups.coordinator import Coordinator as Groups
 from kedge.controller.groups.group import Group
+from kedge.controller.groups.requests import Commit, FetchOffsets
 from kedge.controller.model.logs import LogError, StoredBatch
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.server import compacting
@@ -160,6 +161,28 @@ def open_offsets_are_not_loaded(patch: Patch) -> None:
     patch.setattr(Groups, "_restore", restore)
 
 
+def unstable_offsets_are_fetched(patch: Patch) -> None:
+    """The next owner of a partition begins before offsets that a transaction is about to commit."""
+    right = Groups.ask
+
+    def ask(self: Groups, asked: Any, *rest: Any) -> Output:
+        is_fetch = isinstance(asked, FetchOffsets)
+        return right(self, attrs.evolve(asked, requires_stable=False) if is_fetch else asked, *rest)
+
+    patch.setattr(Groups, "ask", ask)
+
+
+def former_members_commit(patch: Patch) -> None:
+    """Offsets of a transaction are taken from a member of a former generation."""
+    right = Groups.ask
+
+    def ask(self: Groups, asked: Any, *rest: Any) -> Output:
+        is_of_producer = isinstance(asked, Commit) and asked.producer is not None
+        return right(self, attrs.evolve(asked, generation=-1, member_id="") if is_of_producer else asked, *rest)
+
+    patch.setattr(Groups, "ask", ask)
+
+
 def markers_are_compacted_at_once(patch: Patch) -> None:
     """The end of a transaction goes before its records."""
     patch.setattr(compacting, "_end", lambda *_, **__: None)
@@ -192,6 +215,8 @@ MUTANTS: Final[Mapping[str, Breaks]] = {
         aborted_offsets_are_valid,
         offsets_are_loaded_without_their_ends,
         open_offsets_are_not_loaded,
+        unstable_offsets_are_fetched,
+        former_members_commit,
         markers_are_compacted_at_once,
         aborted_stays_in_compacted_logs,
         nothing_times_out,

@@ -28,7 +28,6 @@ from tests.transactions.driving import (
 )
 
 ERROR: Final = CoordinatorError
-RETRY_MS: Final = 50
 NONE, BUSY = ERROR.NONE, ERROR.CONCURRENT_TRANSACTIONS
 FENCED, STATE = ERROR.PRODUCER_FENCED, ERROR.INVALID_TXN_STATE
 MAPPING: Final = ERROR.INVALID_PRODUCER_ID_MAPPING
@@ -86,29 +85,12 @@ def test_end_is_answered_by_state_and_epoch(
 
 
 @VERSIONS
-@COMMITS
-@pytest.mark.parametrize("state", list(State))
-@pytest.mark.parametrize("grown", [-2, 1])
-def test_end_of_any_other_epoch_is_fenced(state: State, grown: int, version: int, commit: bool) -> None:
-    driven = Driven([stored(state, TP, version=version)], holds_markers=True)
-    assert driven.end(Producer(FIRST_ID, 5 + grown, version), commit=commit) == Identified(FENCED)
-
-
-@VERSIONS
 @pytest.mark.parametrize("grown", [0, -1])
 @pytest.mark.parametrize("transactional_id, producer_id", [("unknown", FIRST_ID), (ID, FIRST_ID + 1)])
 def test_end_of_another_id_is_refused(version: int, grown: int, transactional_id: str, producer_id: int) -> None:
     driven = Driven([stored(State.ONGOING, TP, version=version)])
     asked = Producer(producer_id, 5 + grown, version, transactional_id)
     assert driven.end(asked, commit=True) == Identified(MAPPING)
-
-
-@pytest.mark.parametrize("version", [0, 1])
-def test_end_of_older_versions_keeps_the_epoch(version: int) -> None:
-    driven = Driven(holds_markers=True)
-    driven.end(driven.begun(version=version), commit=True)
-    now = driven.now()
-    assert (now.state, now.producer_epoch, now.version) == (State.PREPARE_COMMIT, 0, version)
 
 
 @COMMITS
@@ -138,18 +120,6 @@ def test_end_says_in_which_version_it_was_asked() -> None:
     producer = driven.begun(version=1)
     assert driven.end(attrs.evolve(producer, version=2), commit=True) == Identified(NONE, FIRST_ID, 1)
     assert driven.now().version == 2
-
-
-@VERSIONS
-def test_producer_goes_on_with_the_answer(version: int) -> None:
-    driven = Driven()
-    producer = driven.begun(version=version)
-    answer = driven.end(producer, commit=True)
-    if version == 2:
-        assert driven.add(producer, TP) is FENCED
-        producer = Producer(answer.producer_id, answer.producer_epoch, version)
-    assert driven.add(producer, TP) is NONE
-    assert driven.end(producer, commit=False).error is NONE
 
 
 def test_fenced_abort_is_no_retry_of_its_producer() -> None:
@@ -195,17 +165,6 @@ def test_end_is_answered_before_the_markers(version: int, commit: bool) -> None:
     driven.settle()
     assert driven.heard["ended"].error is NONE
     assert [marking.tp for marking in driven.marking] == [TP]
-
-
-@COMMITS
-def test_end_waits_while_it_is_written(commit: bool) -> None:
-    """Also the other end, which is decided against after it."""
-    driven = Driven()
-    producer = before_end(driven)
-    driven.holds = True
-    driven.end(producer, commit=True)
-    assert driven.end(producer, commit=commit) == Identified(BUSY)
-    assert len(driven.under_way) == 1
 
 
 @pytest.mark.parametrize("producer, error", [(Producer(FIRST_ID, 7), FENCED), (Producer(FIRST_ID + 1, 5), MAPPING)])
@@ -293,12 +252,6 @@ def test_end_of_another_former_producer_is_refused(other: dict[str, Any]) -> Non
     assert driven.end(attrs.evolve(LAST, **other), commit=True) == Identified(MAPPING)
 
 
-def test_end_under_the_former_id_waits_for_the_markers() -> None:
-    driven = rotating(holds_markers=True)
-    driven.end(LAST, commit=True)
-    assert driven.end(LAST, commit=True) == Identified(BUSY)
-
-
 def test_end_under_the_former_id_is_refused_in_the_next_transaction() -> None:
     driven = rotating()
     driven.end(LAST, commit=True)
@@ -321,10 +274,3 @@ def test_new_id_survives_the_coordinator() -> None:
     after = take_over(driven)
     assert (after.now().producer_id, after.now().producer_epoch) == (FIRST_ID + 1, 0)
     assert after.end(LAST, commit=True) == ROTATED
-
-
-def test_producer_with_its_new_id_waits_for_the_markers() -> None:
-    """It has that id from the answer to End; Kafka's coordinator says the same while the end is being completed."""
-    driven = rotating(holds_markers=True)
-    driven.end(LAST, commit=True)
-    assert driven.initialize(Producer(FIRST_ID + 1, 0)) == Identified(BUSY)

@@ -19,7 +19,7 @@ from kedge.controller.wire.patterns import LENGTH_MAX, compiled
     ],
 )
 def test_pattern_matches_the_whole_text(pattern: str, matching: str, other: str) -> None:
-    """And not a part of it, as in Kafka."""
+    """A part that matches is not enough, as in Kafka."""
     matches = compiled(pattern)
     assert [matches(matching), matches(other)] == [True, False]
 

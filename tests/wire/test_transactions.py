@@ -404,10 +404,10 @@ OLDER = {f"v3_and_below_{name}": value for name, value in {"transactional_id": "
         ),
     ],
 )
-def test_partitions_of_a_request_are_not_read_in_one_go(
+def test_long_requests_let_others_go_on(
     client: RawClient, walks: Walks, api: str, version: int, fields: dict[str, Any]
 ) -> None:
-    """Other clients are served in between."""
+    """Their partitions are not read in one go."""
     client.ask(api, version, **fields)
     assert walks.read >= MANY
     assert walks.in_one_go <= AT_ONCE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import Future
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from ...coordinators import CoordinatorError
 from ...coordinators.records import RecordCodec
@@ -16,6 +17,7 @@ from ...transactions.requests import TransactionRequest, TransactionSettings
 from ..calls import Call
 from ..coordinators import answer_of
 from ..security.acls import TRANSACTIONAL_ID
+from ..slices import sliced
 
 OF_ID: Final = "the transactional id"
 NO_RIGHTS: Final = CoordinatorError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -56,3 +58,9 @@ async def error_of(transactions: Transactions, broker_id: int | None, asked: Tra
 def may(call: Call, operation: str, transactional_id: str) -> bool:
     """Whether the client has the right to this operation on the transactional id."""
     return call.may(operation, TRANSACTIONAL_ID + transactional_id)
+
+
+async def partitions_in(topics: Iterable[Any], field: str) -> list[TopicPartition]:
+    """Each partition that a request names in this field of its topics, once."""
+    named = (TopicPartition(topic.name, each) for topic in topics for each in getattr(topic, field))
+    return list({tp: None async for tp in sliced(named)})

@@ -13,6 +13,7 @@ from ...model.values import TopicPartition
 from ...transactions.changes import NEW_EPOCHS
 from ...transactions.replies import Identified
 from ...transactions.requests import AddPartitions, End, Initialize, VerifyPartitions
+from ..apis.answering import by_topic_in_slices
 from ..calls import CLUSTER_ACTION, OF_PRODUCER, Api, Call, on_named
 from ..coordinators import place_of, with_topic
 from ..data.logs import Logs
@@ -23,7 +24,7 @@ from ..protocol import Answer, Request
 from ..reading import INTERNAL, cluster
 from ..security.acls import CLUSTER, GROUP, TOPIC
 from ..slices import in_parts, sliced
-from .hosts import NO_RIGHTS, OF_ID, Transactions, error_of, may
+from .hosts import NO_RIGHTS, OF_ID, Transactions, error_of, may, partitions_in
 
 _FENCED_SINCE: Final = 2
 _FENCED_ON_INIT_SINCE: Final = 4
@@ -56,11 +57,10 @@ class _Producers:
     async def add_partitions_to_txn(self, call: Call, request: Request) -> Answer:
         """Of a producer, or (since version 4) of brokers for many producers at once."""
         if call.version < _BATCHED_SINCE:
-            topics = request.v3_and_below_topics
             asked = (request.v3_and_below_transactional_id, *_producer(request, "v3_and_below_"))
-            errors = await self._add(call, *asked, topics)
-            errors = {tp: CoordinatorError(_fenced(call, error, _FENCED_SINCE)) for tp, error in errors.items()}
-            return {"results_by_topic_v3_and_below": _by_topic(topics, errors)}
+            errors = await self._add(call, *asked, request.v3_and_below_topics)
+            codes = {tp: _fenced(call, error, _FENCED_SINCE) async for tp, error in sliced(errors.items())}
+            return {"results_by_topic_v3_and_below": await _by_topic(codes)}
         if not call.may(CLUSTER_ACTION, CLUSTER):
             return {"error_code": int(CoordinatorError.CLUSTER_AUTHORIZATION_FAILED)}
         rows = [await self._of_broker(call, each) for each in request.transactions]
@@ -96,7 +96,7 @@ class _Producers:
         self, call: Call, transactional_id: str, producer_id: int, producer_epoch: int, topics: Iterable[Any]
     ) -> Mapping[TopicPartition, CoordinatorError]:
         """All partitions, or none and the reasons."""
-        partitions = [TopicPartition(topic.name, each) for topic in topics for each in topic.partitions]
+        partitions = await partitions_in(topics, "partitions")
         if not may(call, "WRITE", transactional_id):
             return dict.fromkeys(partitions, NO_RIGHTS)
         flaws = await _flaws(call, partitions)
@@ -106,11 +106,11 @@ class _Producers:
         return dict.fromkeys(partitions, await error_of(self.transactions, call.broker_id, asked))
 
     async def _of_broker(self, call: Call, row: Any) -> dict[str, Any]:
-        partitions = [TopicPartition(topic.name, each) for topic in row.topics for each in topic.partitions]
+        partitions = await partitions_in(row.topics, "partitions")
         kind = VerifyPartitions if row.verify_only else AddPartitions
         asked = kind(row.transactional_id, *_producer(row), partitions)
         errors = dict.fromkeys(partitions, await error_of(self.transactions, call.broker_id, asked))
-        return {"transactional_id": row.transactional_id, "topic_results": _by_topic(row.topics, errors)}
+        return {"transactional_id": row.transactional_id, "topic_results": await _by_topic(errors)}
 
 
 def table(transactions: Transactions, logs: Logs, partitions: int) -> Iterator[Api]:
@@ -146,17 +146,9 @@ def _producer(row: Any, prefix: str = "") -> tuple[int, int]:
     return getattr(row, f"{prefix}producer_id"), getattr(row, f"{prefix}producer_epoch")
 
 
-def _by_topic(topics: Iterable[Any], errors: Mapping[TopicPartition, CoordinatorError]) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": topic.name,
-            "results_by_partition": [
-                {"partition_index": each, "partition_error_code": int(errors[TopicPartition(topic.name, each)])}
-                for each in topic.partitions
-            ],
-        }
-        for topic in topics
-    ]
+async def _by_topic(codes: Mapping[TopicPartition, int]) -> list[dict[str, Any]]:
+    rows = ((tp.topic, {"partition_index": tp.partition, "partition_error_code": int(c)}) for tp, c in codes.items())
+    return [{"name": name, "results_by_partition": each} for name, each in (await by_topic_in_slices(rows)).items()]
 
 
 def _fenced(call: Call, error: CoordinatorError, since: int) -> int:

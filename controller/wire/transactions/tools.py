@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 import attrs
@@ -15,18 +16,21 @@ from ...model.values import TopicPartition
 from ...transactions.records import State
 from ...transactions.replies import Described, Listed
 from ...transactions.requests import Describe
-from ..apis.answering import by_topic
-from ..calls import Api, Call, on_cluster, on_named, on_rows
+from ..apis.answering import by_topic, by_topic_in_slices
+from ..calls import CLUSTER_ACTION, Api, Call, on_named, on_rows
 from ..coordinators import answer_of
 from ..data.logs import Logs
 from ..messages import messages_of
+from ..patterns import compiled
 from ..protocol import Answer, Request
-from ..security.acls import TOPIC
+from ..security.acls import CLUSTER, TOPIC
 from ..slices import sliced
-from .hosts import NO_RIGHTS, Transactions, may
+from .hosts import NO_RIGHTS, Transactions, may, partitions_in
 
 _AT_ONCE: Final = 250  # markers of a request
+_SHORT: Final = 250  # characters of an id: no pattern takes longer than a slice
 OF_EACH: Final = "each transactional id"
+OF_MARKERS: Final = "the cluster, or CLUSTER_ACTION"
 _STATES: Final = frozenset(state.value for state in State)
 _NOT_TOLD: Final = {"transaction_state": "", "transaction_timeout_ms": 0, "transaction_start_time_ms": -1}
 _NO_PRODUCER: Final = {"producer_id": -1, "producer_epoch": -1, "topics": []}
@@ -39,22 +43,22 @@ class _Tools:
 
     async def write_txn_markers(self, call: Call, request: Request) -> Answer:
         """End transactions in partitions that this broker leads: `kafka-transactions abort` does that."""
-        return {"markers": [await self._written(call, marker) for marker in request.markers]}
+        error = CoordinatorError.NONE
+        if not (call.may("ALTER", CLUSTER) or call.may(CLUSTER_ACTION, CLUSTER)):
+            error = CoordinatorError.CLUSTER_AUTHORIZATION_FAILED
+        return {"markers": [await self._written(call, marker, error) for marker in request.markers]}
 
-    async def _written(self, call: Call, row: Any) -> dict[str, Any]:
+    async def _written(self, call: Call, row: Any, error: CoordinatorError) -> dict[str, Any]:
+        """Markers in all partitions of the row, or in none if there is an error."""
         marker = EndMarker(row.transaction_result, row.coordinator_epoch)
-        topics = []
-        for topic in row.topics:
-            tps = [TopicPartition(topic.name, each) for each in dict.fromkeys(topic.partition_indexes)]
-            answers = []
-            for at in range(0, len(tps), _AT_ONCE):
-                part = tps[at : at + _AT_ONCE]
-                answers += await asyncio.gather(*(self._end(call, tp, row, marker) for tp in part))
-            rows = [
-                {"partition_index": tp.partition, "error_code": int(a.error)}
-                for tp, a in zip(tps, answers, strict=True)
-            ]
-            topics.append({"name": topic.name, "partitions": rows})
+        tps = await partitions_in(row.topics, "partition_indexes")
+        errors = [int(error)] * len(tps)
+        for at in range(0, 0 if error else len(tps), _AT_ONCE):
+            part = tps[at : at + _AT_ONCE]
+            answers = await asyncio.gather(*(self._end(call, tp, row, marker) for tp in part))
+            errors[at : at + _AT_ONCE] = [int(answer.error) for answer in answers]
+        pairs = zip(tps, errors, strict=True)
+        topics = await _by_topic((tp, {"partition_index": tp.partition, "error_code": code}) for tp, code in pairs)
         return {"producer_id": row.producer_id, "topics": topics}
 
     async def _end(self, call: Call, tp: TopicPartition, row: Any, marker: EndMarker) -> Appended:
@@ -63,11 +67,8 @@ class _Tools:
         return await asyncio.wrap_future(ended)
 
     async def describe_producers(self, call: Call, request: Request) -> Answer:
-        topics = []
-        for topic in request.topics:
-            tps = [TopicPartition(topic.name, each) for each in dict.fromkeys(topic.partition_indexes)]
-            topics.append({"name": topic.name, "partitions": [await self._producers(call, tp) for tp in tps]})
-        return {"topics": topics}
+        tps = await partitions_in(request.topics, "partition_indexes")
+        return {"topics": await _by_topic([(tp, await self._producers(call, tp)) async for tp in sliced(tps)])}
 
     async def _producers(self, call: Call, tp: TopicPartition) -> dict[str, Any]:
         found = await asyncio.wrap_future(self.logs.active_producers(call.broker_id, tp, client=call.client))
@@ -110,6 +111,12 @@ class _Tools:
 
     async def list_transactions(self, call: Call, request: Request) -> Answer:
         is_shown = _filter(request)
+        pattern = getattr(request, "transactional_id_pattern", None)
+        try:
+            matches = compiled(pattern) if pattern else None
+        except ValueError:
+            code = int(CoordinatorError.INVALID_REGULAR_EXPRESSION)
+            return {"error_code": code, "unknown_state_filters": [], "transaction_states": []}
         error, listed = await asyncio.wrap_future(self.transactions.listed(call.broker_id))
         shown = [
             {
@@ -118,7 +125,9 @@ class _Tools:
                 "transaction_state": row.state.value,
             }
             async for row in sliced(listed)
-            if is_shown(row) and may(call, "DESCRIBE", row.transactional_id)
+            if is_shown(row)
+            and may(call, "DESCRIBE", row.transactional_id)
+            and (matches is None or await _matches(call, matches, row.transactional_id))
         ]
         unknown = sorted(set(request.state_filters) - _STATES)
         return {"error_code": int(error), "unknown_state_filters": unknown, "transaction_states": shown}
@@ -128,13 +137,26 @@ def table(transactions: Transactions, logs: Logs) -> Iterator[Api]:
     """The rows."""
     handlers = _Tools(transactions, logs)
     rows = (
-        ("WriteTxnMarkers", range(1, 3), handlers.write_txn_markers, on_cluster("ALTER", "markers", "markers")),
+        ("WriteTxnMarkers", range(1, 3), handlers.write_txn_markers, on_named("ALTER", OF_MARKERS)),
         ("DescribeProducers", range(1), handlers.describe_producers, on_rows("READ", "topics", "topics")),
         ("DescribeTransactions", range(1), handlers.describe_transactions, on_named("DESCRIBE", OF_EACH)),
-        ("ListTransactions", range(2), handlers.list_transactions, on_named("DESCRIBE", OF_EACH)),
+        ("ListTransactions", range(3), handlers.list_transactions, on_named("DESCRIBE", OF_EACH)),
     )
     for name, versions, handler, access in rows:
         yield Api(messages_of(name, versions), handler, access, is_of_logs=True)
+
+
+async def _by_topic(rows: Iterable[tuple[TopicPartition, dict[str, Any]]]) -> list[dict[str, Any]]:
+    topics = await by_topic_in_slices((tp.topic, row) for tp, row in rows)
+    return [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
+
+
+async def _matches(call: Call, matches: Callable[[str], bool], transactional_id: str) -> bool:
+    """In a thread where it may take long."""
+    if len(transactional_id) <= _SHORT:
+        return matches(transactional_id)
+    found: bool = await call.aside(partial(matches, transactional_id))
+    return found
 
 
 def _filter(request: Request) -> Callable[[Listed], bool]:

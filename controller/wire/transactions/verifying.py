@@ -36,7 +36,11 @@ _ERRORS: Final = {
     CoordinatorError.INVALID_PRODUCER_ID_MAPPING: LogError.INVALID_PRODUCER_ID_MAPPING,
     CoordinatorError.TRANSACTION_ABORTABLE: LogError.TRANSACTION_ABORTABLE,
     CoordinatorError.CONCURRENT_TRANSACTIONS: LogError.CONCURRENT_TRANSACTIONS,
+    CoordinatorError.INVALID_REQUEST: LogError.INVALID_REQUEST,
     **dict.fromkeys(_LATER, LogError.NOT_ENOUGH_REPLICAS),
+}
+_MESSAGES: Final = {
+    LogError.INVALID_REQUEST: "All partitions of a transaction must be on brokers of the coordinator's process."
 }
 _ABORTABLE_SINCE: Final = 11
 _ADDS_SINCE: Final = 12
@@ -64,7 +68,8 @@ class Verifying:
             if isinstance(found, LogError):
                 return Appended(found)
             if isinstance(found, CoordinatorError):
-                return Appended(_error(found, version))
+                error = _error(found, version)
+                return Appended(error, message=_MESSAGES.get(error))
             if adds and found.guard is not None and batch.base_sequence:  # an earlier one was refused, and comes again
                 return Appended(LogError.OUT_OF_ORDER_SEQUENCE_NUMBER)
             answer = await asyncio.wrap_future(self.logs.append(broker_id, tp, batch, **named, guard=found.guard))
