@@ -2,7 +2,9 @@
 
 * A step follows `TICK_S` after the last one while anything moves or requests arrive, else `IDLE_S`; a long step is
   followed by an equally long pause.
-* Requests are executed at once, between two steps. Long ones are executed in short slices, in which clients take turns.
+* Requests are executed at once, between two steps: by the thread that has them if no other one is at work, since a
+  change of threads takes longer than most requests. Long ones are executed in short slices, in which clients take
+  turns; the first slice may be in the thread of the caller.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import Final
 
 TICK_S: Final = 0.005
@@ -27,9 +28,7 @@ class Steps:
     """`step`: advances the time; returns whether anything moved. `answered`: works on requests for some ms, after new
     ones were executed; returns whether any work is left. Both, and the requests themselves, are called under `lock`."""
 
-    def __init__(
-        self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], bool]
-    ) -> None:
+    def __init__(self, lock: threading.RLock, step: Callable[[], bool], answered: Callable[[], bool]) -> None:
         self._lock, self._step, self._answered = lock, step, answered
         self._woken = threading.Event()
         self._asked: deque[Callable[[], None]] = deque()
@@ -54,9 +53,19 @@ class Steps:
         self._woken.set()
 
     def soon(self, call: Callable[[], None]) -> None:
-        """The thread makes the call before its next step."""
+        """The call is made now, or by the thread before its next step."""
         self._asked.append(call)
-        self._woken.set()
+        is_more = True
+        # A call that is requested under the lock follows what is done there.
+        if not self._lock._is_owned() and self._lock.acquire(blocking=False):  # type: ignore[attr-defined]  # noqa: SLF001
+            try:
+                is_more = self._serve()
+            except Exception:
+                log.exception("a request to the simulated brokers failed")
+            finally:
+                self._lock.release()
+        if is_more or self._asked or self._quiet_steps:
+            self._woken.set()
 
     def _live(self) -> None:
         due_s = time.monotonic()
