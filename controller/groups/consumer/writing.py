@@ -74,7 +74,8 @@ def write(turn: Turn, group: Group) -> None:
     writes.marked, writes.waiting = {}, []
     if marks:
         writes.under_way = marks
-        turn.append(sorted((_record(group, *mark) for mark in marks), key=_place), _Written(group, marks, answers))
+        records = sorted((_record(group, *mark) for mark in marks), key=_place)
+        turn.append(records, _Written(group, marks, answers))
     else:
         for answer in answers:
             turn.reply(answer.ticket, answer.reply)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kedge.controller.coordinators import CoordinatorError
-from kedge.controller.groups.consumer.values import GroupState
+from kedge.controller.groups.consumer.values import ConsumerRecord, GroupState, Kind
 from kedge.controller.groups.records import Committed, GroupRecord
 from kedge.controller.groups.replies import Listed, State
 from kedge.controller.groups.requests import Commit, ConsumerHeartbeat, DeleteOffsets, DescribeConsumers, Leave, Leaving
@@ -44,6 +44,7 @@ def test_downgraded_group_is_the_same_after_a_restart() -> None:
     driven = Consumers()
     c, a = mixed(driven, regex="o.*")
     a.leave()
+    assert ConsumerRecord("g", Kind.REGEX, "o.*") in driven.log
     later = Consumers(driven.log)
     assert (later.group.consumer, later.group.state, later.group.generation) == (None, State.STABLE, 2)
     stored = later.group.record().stored

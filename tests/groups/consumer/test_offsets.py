@@ -183,6 +183,19 @@ def test_empty_group_expires_without_offsets() -> None:
     assert Consumers(driven.log).coordinator.groups == {}
 
 
+def test_expiry_that_fails_is_made_up_for() -> None:
+    """With the next check. Until then the group is there."""
+    driven = Consumers(offsets_check_ms=CHECK_MS)
+    driven.client("a").leave()
+    driven.holds = True
+    driven.wait(CHECK_MS)
+    assert "g" in driven.coordinator.groups
+    driven.settle(CoordinatorError.REQUEST_TIMED_OUT)
+    driven.holds = False
+    driven.wait(CHECK_MS)
+    assert (driven.coordinator.groups, Consumers(driven.log).coordinator.groups) == ({}, {})
+
+
 def test_group_with_members_or_offsets_does_not_expire() -> None:
     """It keeps its epoch."""
     driven = Consumers(offsets_check_ms=CHECK_MS)

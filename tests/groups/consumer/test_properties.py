@@ -185,9 +185,6 @@ class Groups(RuleBasedStateMachine):
     @rule()
     def delete(self) -> None:
         """Earlier commits are deleted with the group."""
-        group = self.driven.coordinator.groups.get("g")
-        if group is not None and group.writes.is_busy:
-            return
         self.acknowledged, self.deleted = 0, self.sent
         self.ask(DeleteGroup("g"))
 

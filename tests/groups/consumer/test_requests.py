@@ -19,6 +19,7 @@ STAYS: dict[str, Any] = {"member_id": "a", "epoch": 1}
 @pytest.mark.parametrize(
     "fields, message",
     [
+        (JOINS | {"group": ""}, "group must not be empty"),
         (JOINS | {"group": " "}, "group must not be empty"),
         (JOINS | {"instance_id": ""}, "instance_id must not be empty"),
         (JOINS | {"instance_id": " "}, "instance_id must not be empty"),

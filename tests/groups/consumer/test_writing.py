@@ -242,3 +242,29 @@ def test_deletion_waits_for_its_own_append() -> None:
     assert driven.heard["delete"] == Answered(OK)
     assert driven.heard["a"] == Left(((Leaving("a"), OK),))
     assert (driven.coordinator.groups, Consumers(driven.log).coordinator.groups) == ({}, {})
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_deletion_covers_what_is_not_written(first: int) -> None:
+    """If the append before it fails, whichever of both ends first."""
+    driven = held("a")
+    driven.heartbeat("a", -1)
+    driven.ask(DeleteGroup("g"), "delete")
+    leaving, deletion = driven.under_way
+    driven.under_way = []
+    for append, error in [(leaving, FAILED), (deletion, OK)][:: -1 if first else 1]:
+        driven.ended(append, error)
+    driven.settle()
+    assert driven.heard["delete"] == Answered(OK)
+    assert (driven.coordinator.groups, Consumers(driven.log).coordinator.groups) == ({}, {})
+
+
+def test_deletion_that_fails_writes_what_was_before() -> None:
+    """With the next event, as if it had not been asked for."""
+    driven = held("a")
+    driven.heartbeat("a", -1)
+    driven.ask(DeleteGroup("g"), "delete")
+    driven.settle(FAILED)
+    driven.holds = False
+    driven.heartbeat("b", 0)
+    same(driven, Consumers(driven.log))
