@@ -17,6 +17,7 @@ from ..model.logs import NO_PRODUCER
 from ..model.values import TopicPartition
 from . import growing
 from .consumer.state import ConsumerGroup
+from .consumer.values import Partitions
 from .group import CONSUMER, CommittedAt, Group
 from .records import Committed, OffsetRecord
 from .replies import FetchedOffsets, OffsetErrors, State
@@ -55,7 +56,7 @@ class _Committing:
 
 def commit(turn: Turn, group: Group, asked: Commit, ticket: Ticket) -> None:
     """Commit offsets. The answer follows when they are written."""
-    error = commit_flaw(group, asked)
+    error = commit_flaw(turn, group, asked)
     if not error and group.state is State.COMPLETING and asked.producer is None:
         error = CoordinatorError.REBALANCE_IN_PROGRESS
     if error:
@@ -87,10 +88,11 @@ def _stamped(committed: Committed, now_ms: int) -> Committed:
     return committed if committed.commit_ms else attrs.evolve(committed, commit_ms=now_ms)
 
 
-def commit_flaw(group: Group, asked: Commit) -> CoordinatorError:
+def commit_flaw(turn: Turn, group: Group, asked: Commit) -> CoordinatorError:
     """Why the client may not commit. A client without a group protocol may while the group has no members."""
     if group.consumer is not None and (asked.generation >= 0 or group.has_members):
-        return _consumer_flaw(group.consumer, asked)
+        named = frozenset((tp.topic, tp.partition) for tp in asked.offsets)
+        return _consumer_flaw(group.consumer, asked, turn.topics.by_names(named))
     if asked.generation < 0 and group.state is State.EMPTY:
         return CoordinatorError.NONE
     if asked.generation >= 0 or asked.member_id or asked.instance_id is not None:
@@ -100,11 +102,14 @@ def commit_flaw(group: Group, asked: Commit) -> CoordinatorError:
     return CoordinatorError.NONE if is_allowed else CoordinatorError.UNKNOWN_MEMBER_ID
 
 
-def _consumer_flaw(consumer: ConsumerGroup, asked: Commit) -> CoordinatorError:
+def _consumer_flaw(consumer: ConsumerGroup, asked: Commit, partitions: Partitions) -> CoordinatorError:
+    """A member may commit with a former epoch what it has had since (KIP-1251)."""
     member = consumer.members.get(asked.member_id)
     if member is None:
         return CoordinatorError.UNKNOWN_MEMBER_ID
-    if asked.generation == member.current.epoch:
+    epoch, present = asked.generation, member.current.epoch
+    had = all(member.since.get(tp, present) <= epoch for tp in partitions)
+    if epoch == present or (had and 0 <= epoch < present):
         return CoordinatorError.NONE
     is_stale = member.said.classic is None and asked.producer is None
     return CoordinatorError.STALE_MEMBER_EPOCH if is_stale else CoordinatorError.ILLEGAL_GENERATION

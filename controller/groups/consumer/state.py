@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -35,7 +35,8 @@ _HASH_BYTES: Final = 7  # of the 8 that the field has, so that it is not negativ
 
 @attrs.define(eq=False)
 class ConsumerMember:
-    """`session_ms`: when its session ends. `revoke_ms`, `join_ms`, `sync_ms`: until when it must revoke partitions, or
+    """`since`: the epoch in which it got each partition that it owns, as far as this coordinator knows. `session_ms`:
+    when its session ends. `revoke_ms`, `join_ms`, `sync_ms`: until when it must revoke partitions, or
     join and synchronize as a member of the classic protocol; None: it need not."""
 
     member_id: str
@@ -46,6 +47,7 @@ class ConsumerMember:
     revoke_ms: int | None = None
     join_ms: int | None = None
     sync_ms: int | None = None
+    since: Mapping[tuple[str, int], int] = attrs.field(factory=dict, init=False)
 
     @property
     def held_bytes(self) -> int:
@@ -106,6 +108,7 @@ class ConsumerGroup:
             if self.owners.get(gone) == member.member_id:
                 del self.owners[gone]
         self.owners.update(dict.fromkeys(current.owned, member.member_id))
+        member.since = {tp: member.since.get(tp, current.epoch) for tp in current.owned}
         member.current = current
 
     def remove(self, member: ConsumerMember) -> None:

@@ -36,16 +36,14 @@ def mixed() -> Consumers:
     "member_id, generation, is_transactional, error",
     [
         ("a", 2, False, OK),
-        ("a", 1, False, CoordinatorError.STALE_MEMBER_EPOCH),
         ("a", 3, False, CoordinatorError.STALE_MEMBER_EPOCH),
-        ("a", -1, False, CoordinatorError.STALE_MEMBER_EPOCH),
         ("c-id1", 2, False, OK),
         ("c-id1", 1, False, CoordinatorError.ILLEGAL_GENERATION),
         ("b", 2, False, CoordinatorError.UNKNOWN_MEMBER_ID),
         ("", 2, False, CoordinatorError.UNKNOWN_MEMBER_ID),
         ("", -1, False, CoordinatorError.UNKNOWN_MEMBER_ID),
         ("a", 2, True, OK),
-        ("a", 1, True, CoordinatorError.ILLEGAL_GENERATION),
+        ("a", 3, True, CoordinatorError.ILLEGAL_GENERATION),
         ("b", 2, True, CoordinatorError.UNKNOWN_MEMBER_ID),
     ],
 )
@@ -55,6 +53,27 @@ def test_members_commit_with_their_epoch(
     """The error is that of the protocol that the client uses."""
     producer = Producer(7, 0) if is_transactional else None
     assert commit(mixed(), member_id=member_id, generation=generation, producer=producer) is error
+
+
+@pytest.mark.parametrize(
+    "epoch, partition, error",
+    [
+        (1, 0, OK),
+        (1, 2, CoordinatorError.STALE_MEMBER_EPOCH),
+        (0, 0, CoordinatorError.STALE_MEMBER_EPOCH),
+        (-1, 0, CoordinatorError.STALE_MEMBER_EPOCH),
+    ],
+)
+def test_members_commit_with_a_former_epoch(epoch: int, partition: int, error: CoordinatorError) -> None:
+    """What they have had since then (KIP-1251), and not what they had to revoke."""
+    driven = Consumers()
+    a = driven.client("a")
+    driven.client("b")
+    a.beat()
+    a.beat()
+    assert driven.coordinator.groups["g"].consumers.members["a"].current.epoch == 2
+    tp = TopicPartition("orders", partition)
+    assert commit(driven, tp, member_id="a", generation=epoch) is error
 
 
 @pytest.mark.parametrize("generation, error", [(-1, OK), (0, CoordinatorError.UNKNOWN_MEMBER_ID)])
