@@ -2,7 +2,7 @@
 
     python -m benchmarks.peers.fakes --rounds 3
 
-Both are a process with three brokers, and start anew in each round, in turn. Prints a line of JSON per figure, cluster
+Both are a process with three brokers, which each round starts again, in turn. Prints a line of JSON per figure, cluster
 and round, and at the end one per figure with the medians and their ratio. It needs Go, and downloads kfake (`kfake/`).
 """
 

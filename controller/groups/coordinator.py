@@ -121,7 +121,7 @@ class Coordinator(Machine[Record, Turn]):
                     offsets.restore_transactional(group, record, record.committed, place)
         of_consumers = sorted((r for r in records if isinstance(r, ConsumerRecord)), key=lambda record: record.group)
         for name, found in groupby(of_consumers, lambda record: record.group):
-            self.groups.setdefault(name, Group(name)).take(list(found))
+            converting.restore(self.groups.setdefault(name, Group(name)), list(found))
         for group in self.groups.values():
             if group.consumer is not None:
                 members.restored(turn, group.consumer)
@@ -183,9 +183,9 @@ class Coordinator(Machine[Record, Turn]):
             turn.reply(ticket, refused(asked, CoordinatorError.COORDINATOR_NOT_AVAILABLE))
         elif isinstance(asked, DeleteGroup):
             listing.delete(turn, self.groups, group, ticket)
-        elif isinstance(asked, ConsumerHeartbeat | Join) and (error := converting.prepare(turn, group, asked)):
-            turn.reply(ticket, refused(asked, error))
         else:
+            if isinstance(asked, Join):
+                converting.make_room(turn, group, asked)
             handlers = _IN_GROUP if group.consumer is None else _IN_CONSUMER_GROUP
             handlers[type(asked)](turn, group, asked, ticket)
 
@@ -229,12 +229,12 @@ _IN_GROUP: Final[dict[type, Callable[..., None]]] = {
     Sync: syncing.sync,
     Heartbeat: syncing.heartbeat,
     Leave: syncing.leave,
+    ConsumerHeartbeat: heartbeats.heartbeat,
     Commit: offsets.commit,
     DeleteOffsets: offsets.delete,
 }
 _IN_CONSUMER_GROUP: Final[dict[type, Callable[..., None]]] = {
     **_IN_GROUP,
-    ConsumerHeartbeat: heartbeats.heartbeat,
     Join: classic.join,
     Sync: classic.sync,
     Heartbeat: classic.heartbeat,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import attrs
@@ -13,7 +13,6 @@ from ..coordinators.turn import Ticket
 from ..model.values import TopicPartition
 from . import held
 from .consumer.state import ConsumerGroup
-from .consumer.values import ConsumerRecord
 from .consumer.writes import Writes
 from .records import Committed, GroupRecord, StoredGroup, StoredMember
 from .replies import JoinedMember, State
@@ -163,11 +162,6 @@ class Group:
         self.state, self.generation, self.topics = State.EMPTY, 0, None
         self.protocol_type = self.protocol = self.leader = None
         self.join_deadline_ms = self.initial_left_ms = self.sync_deadline_ms = None
-
-    def take(self, records: Sequence[ConsumerRecord]) -> None:
-        """Restore a group of the consumer protocol from its records."""
-        self.consumer = ConsumerGroup()
-        self.consumer.take(records)
 
     @property
     def consumers(self) -> ConsumerGroup:

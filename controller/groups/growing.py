@@ -29,7 +29,8 @@ def is_too_large(asked: GroupRequest, settings: GroupSettings) -> bool:
         is_many = len(asked.protocols) > settings.protocols_max
         return is_many or held.by_protocols(asked.protocols) > settings.member_bytes_max
     if isinstance(asked, ConsumerHeartbeat):
-        return sum(map(len, asked.topics or ())) + len(asked.regex or "") > settings.member_bytes_max
+        texts = (*(asked.topics or ()), asked.member_id, asked.regex or "", asked.instance_id or "", asked.rack or "")
+        return sum(map(len, texts)) > settings.member_bytes_max
     assignments = asked.assignments.values() if isinstance(asked, Sync) else ()
     return any(len(assignment) > settings.member_bytes_max for assignment in assignments)
 
@@ -49,13 +50,14 @@ def _by_sync(group: Group, asked: Sync) -> int:
 
 
 def _by_heartbeat(group: Group, asked: ConsumerHeartbeat) -> int:
-    if asked.topics is None and asked.regex is None:
+    if asked.topics is None and asked.regex is None and asked.rack is None:
         return 0
     named = (asked.topics or frozenset(), asked.regex or "", asked.instance_id, asked.rack)
-    brought = max(held.MEMBER, by_subscriber(Subscriber(asked.client_id, asked.client_host, *named)))
+    said = Subscriber(asked.client_id, asked.client_host, *named)
+    brought = max(held.MEMBER, by_subscriber(asked.member_id or asked.fresh_id, said))
     consumer = group.consumer
     member = None if consumer is None else consumer.members.get(asked.member_id)
-    return max(0, brought - (0 if member is None else max(held.MEMBER, by_subscriber(member.said))))
+    return max(0, brought - (0 if member is None else max(held.MEMBER, by_subscriber(member.member_id, member.said))))
 
 
 def _by_commit(group: Group, asked: Commit) -> int:

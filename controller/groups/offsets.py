@@ -104,6 +104,8 @@ def commit_flaw(turn: Turn, group: Group, asked: Commit) -> CoordinatorError:
 
 def _consumer_flaw(consumer: ConsumerGroup, asked: Commit, partitions: Partitions) -> CoordinatorError:
     """A member may commit with a former epoch what it has had since (KIP-1251)."""
+    if asked.producer is not None and asked.generation < 0 and not asked.member_id and asked.instance_id is None:
+        return CoordinatorError.NONE  # old producers name no member
     member = consumer.members.get(asked.member_id)
     if member is None:
         return CoordinatorError.UNKNOWN_MEMBER_ID

@@ -9,6 +9,8 @@ Rules (Kafka's, with its default `group.consumer.migration.policy=bidirectional`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...coordinators import CoordinatorError
 from .. import joining, rebalancing
 from ..group import CONSUMER, Group, Member
@@ -16,43 +18,45 @@ from ..replies import Joined, State, Synced
 from ..requests import ConsumerHeartbeat, Join
 from ..turn import Turn
 from .state import ConsumerGroup, ConsumerMember
-from .values import ClassicProtocols, Current, Kind, Subscriber
+from .values import ClassicProtocols, ConsumerRecord, Current, Kind, Subscriber
 
 
-def prepare(turn: Turn, group: Group, asked: ConsumerHeartbeat | Join) -> CoordinatorError:
-    """Give the group the protocol that it needs for the member; returns why the member cannot be in the group."""
-    if isinstance(asked, Join):
-        if group.consumer is not None and not group.has_members and not joining.flaw(turn, group, asked):
-            epoch = group.consumer.epoch
-            dropped(group)
-            group.generation = epoch  # generations never go back
-        return CoordinatorError.NONE
-    if group.consumer is not None or (asked.epoch == 0 and _upgraded(turn, group)):
-        return CoordinatorError.NONE
-    # The member may have been removed, so that only classic ones remained: it can join again.
-    is_of_consumers = asked.epoch != 0 and group.protocol_type in {None, CONSUMER}
-    return CoordinatorError.UNKNOWN_MEMBER_ID if is_of_consumers else CoordinatorError.GROUP_ID_NOT_FOUND
+def make_room(turn: Turn, group: Group, asked: Join) -> None:
+    """A group without members takes the classic protocol with a member that joins."""
+    if group.consumer is not None and not group.has_members and not joining.flaw(turn, group, asked):
+        epoch = group.consumer.epoch
+        dropped(group)
+        group.generation = epoch  # generations never go back
 
 
-def _upgraded(turn: Turn, group: Group) -> bool:
-    """Give a classic group the consumer protocol; False if its members are no consumers."""
-    members = [_consumer(turn, group, member) for member in group.members.values()]
-    known = [member for member in members if member is not None]
-    if len(known) < len(members) or (members and group.protocol_type != CONSUMER):
-        return False
-    for classic in group.members.values():
-        turn.answer_join(classic, Joined(CoordinatorError.REBALANCE_IN_PROGRESS, classic.member_id))
-        turn.answer_sync(classic, Synced(CoordinatorError.REBALANCE_IN_PROGRESS))
+def of_consumers(turn: Turn, group: Group, asked: ConsumerHeartbeat) -> ConsumerGroup | CoordinatorError:
+    """The group as one of the consumer protocol, or why the member cannot be in it. A classic group stays one."""
+    if group.consumer is not None:
+        return group.consumer
+    if asked.epoch != 0:
+        # The member may have been removed, so that only classic ones remained: it can join again.
+        is_of_consumers = group.protocol_type in {None, CONSUMER}
+        return CoordinatorError.UNKNOWN_MEMBER_ID if is_of_consumers else CoordinatorError.GROUP_ID_NOT_FOUND
     consumer = ConsumerGroup(group.generation, target_epoch=group.generation)
-    for member in known:
+    for classic in group.members.values():
+        member = _consumer(turn, group, classic)
+        if member is None or group.protocol_type != CONSUMER:
+            return CoordinatorError.GROUP_ID_NOT_FOUND
         current, member.current = member.current, Current()
         consumer.members[member.member_id] = member
         consumer.put(member, member.said)
         consumer.own(member, current)
+    return consumer
+
+
+def upgrade(turn: Turn, group: Group, consumer: ConsumerGroup) -> None:
+    """Change the classic group to this one."""
+    for classic in group.members.values():
+        turn.answer_join(classic, Joined(CoordinatorError.REBALANCE_IN_PROGRESS, classic.member_id))
+        turn.answer_sync(classic, Synced(CoordinatorError.REBALANCE_IN_PROGRESS))
     group.clear()
     group.consumer = consumer
     _mark(group, consumer)
-    return True
 
 
 def _consumer(turn: Turn, group: Group, member: Member) -> ConsumerMember | None:
@@ -115,6 +119,18 @@ def _classic(turn: Turn, member: ConsumerMember) -> Member:
     )
     turn.heard_of(made)
     return made
+
+
+def restore(group: Group, records: Sequence[ConsumerRecord]) -> None:
+    """Restore the group from these records; its record of the classic protocol was taken before. Both are in a log that
+    ends within a change of the protocol: the one with the higher epoch is the later one, and the other is deleted."""
+    consumer = ConsumerGroup()
+    consumer.take(records)
+    if consumer.epoch < group.generation:
+        _mark(group, consumer)
+    else:
+        group.clear()
+        group.consumer = consumer
 
 
 def _mark(group: Group, consumer: ConsumerGroup) -> None:

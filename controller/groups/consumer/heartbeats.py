@@ -19,6 +19,7 @@ from ..replies import ConsumerHeartbeated, refused
 from ..requests import ConsumerHeartbeat
 from ..turn import Turn
 from .assigning import ASSIGNORS
+from .converting import of_consumers, upgrade
 from .members import follow, heard_of, leave, replace
 from .state import ConsumerGroup, ConsumerMember
 from .values import LEFT_FOR_A_WHILE, NONE, Kind, Resolved
@@ -63,7 +64,10 @@ def _message(asked: ConsumerHeartbeat) -> str | None:
 
 def heartbeat(turn: Turn, group: Group, asked: ConsumerHeartbeat, ticket: Ticket) -> None:
     """Take a heartbeat. The answer waits until what it changed is written."""
-    consumer = group.consumers
+    consumer = of_consumers(turn, group, asked)
+    if isinstance(consumer, CoordinatorError):
+        turn.reply(ticket, refused(asked, consumer))
+        return
     found = _found(turn, consumer, asked)
     if isinstance(found, CoordinatorError):
         turn.reply(ticket, refused(asked, found))
@@ -76,6 +80,8 @@ def heartbeat(turn: Turn, group: Group, asked: ConsumerHeartbeat, ticket: Ticket
         if refusal is not None:
             turn.reply(ticket, refusal)
             return
+        if consumer is not group.consumer:
+            upgrade(turn, group, consumer)
         reply = _stay(turn, group, _back(group, found, asked), asked)
     group.writes.waiting.append(Answer(ticket, reply, asked))
 

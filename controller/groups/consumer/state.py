@@ -52,7 +52,7 @@ class ConsumerMember:
     @property
     def held_bytes(self) -> int:
         partitions = _PARTITION_BYTES * (len(self.target) + len(self.current.owned))
-        return max(held.MEMBER, by_subscriber(self.said)) + partitions
+        return max(held.MEMBER, by_subscriber(self.member_id, self.said)) + partitions
 
     @property
     def place(self) -> tuple[bool, str]:
@@ -66,10 +66,10 @@ class ConsumerMember:
         return (ms for ms in deadlines if ms is not None)
 
 
-def by_subscriber(said: Subscriber) -> int:
-    """The memory of what a member said of itself."""
+def by_subscriber(member_id: str, said: Subscriber) -> int:
+    """The memory of a member, and of what it said of itself."""
     classic = () if said.classic is None else said.classic.protocols
-    ids = by_ids(said.client_id, said.client_id, said.instance_id or "", said.rack or "", *said.topics)
+    ids = by_ids(member_id, said.client_id, said.instance_id or "", said.rack or "", *said.topics)
     return ids + 2 * sys.getsizeof(said.regex) + held.by_protocols(classic)
 
 

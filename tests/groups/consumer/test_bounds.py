@@ -59,6 +59,7 @@ def test_members_go_on_while_there_is_no_room() -> None:
         ({"topics": ORDERS}, False),
         ({"topics": LONG}, True),
         ({"topics": frozenset({"t" * 2_500}), "regex": "x" * 900}, True),
+        ({"rack": "r" * 100_000}, True),
     ],
 )
 def test_growth_by_what_a_member_sends(fields: dict[str, Any], is_more: bool) -> None:
@@ -79,6 +80,14 @@ def test_member_that_is_new_grows_the_group() -> None:
     assert growth(None, asked) >= held.GROUP + held.MEMBER
     driven.client("b")
     assert held.MEMBER <= growth(driven.group, asked) < held.GROUP + held.MEMBER
+
+
+def test_long_member_ids_count() -> None:
+    """Clients make them."""
+    driven = Consumers()
+    assert join(driven, "g", "x" * 100_000) is OK
+    assert driven.group.held_bytes > 100_000
+    assert growth(None, ConsumerHeartbeat("g", "x" * 100_000, 0, topics=ORDERS)) > 100_000
 
 
 def test_partitions_and_expressions_count() -> None:
@@ -104,7 +113,16 @@ def test_memory_is_back_when_members_are_gone() -> None:
     assert driven.coordinator.held.bytes == 0
 
 
-@pytest.mark.parametrize("fields", [{"topics": frozenset({"t" * 600, "u" * 500})}, {"regex": "x" * 1_001}])
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topics": frozenset({"t" * 600, "u" * 500})},
+        {"regex": "x" * 1_001},
+        {"member_id": "x" * 1_001},
+        {"rack": "x" * 1_001},
+        {"instance_id": "x" * 1_001},
+    ],
+)
 def test_member_that_sends_too_much_is_refused(fields: dict[str, Any]) -> None:
     """More than any member may have, whatever room there is."""
     driven = Consumers(member_bytes_max=1_000)

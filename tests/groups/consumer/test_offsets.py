@@ -43,6 +43,7 @@ def mixed() -> Consumers:
         ("", 2, False, CoordinatorError.UNKNOWN_MEMBER_ID),
         ("", -1, False, CoordinatorError.UNKNOWN_MEMBER_ID),
         ("a", 2, True, OK),
+        ("", -1, True, OK),
         ("a", 3, True, CoordinatorError.ILLEGAL_GENERATION),
         ("b", 2, True, CoordinatorError.UNKNOWN_MEMBER_ID),
     ],
@@ -50,7 +51,7 @@ def mixed() -> Consumers:
 def test_members_commit_with_their_epoch(
     member_id: str, generation: int, is_transactional: bool, error: CoordinatorError
 ) -> None:
-    """The error is that of the protocol that the client uses."""
+    """The error is that of the protocol that the client uses. Old producers name no member."""
     producer = Producer(7, 0) if is_transactional else None
     assert commit(mixed(), member_id=member_id, generation=generation, producer=producer) is error
 

@@ -157,9 +157,9 @@ class Groups(RuleBasedStateMachine):
 
     @rule(number=SLOTS)
     def sync(self, number: int) -> None:
-        """Whoever leads gives every partition to one member."""
+        """The leader gives every partition to one member."""
         slot, group = self.slots[number], self.driven.coordinator.groups.get("g")
-        if slot.waits or not slot.is_classic or (group is not None and group.writes.is_busy):
+        if slot.waits or not slot.is_classic:
             return
         ids = [] if group is None or group.leader != slot.member_id else list(group.members)
         topic = self.driven.coordinator.topics.by_name.get("orders")

@@ -137,6 +137,22 @@ def test_group_that_cannot_be_upgraded(fields: dict[str, Any], epoch: int, error
     assert (driven.group.consumer, list(driven.group.members)) == (None, [c.member_id])
 
 
+@pytest.mark.parametrize(
+    "fields, error",
+    [
+        ({"regex": "("}, CoordinatorError.INVALID_REGULAR_EXPRESSION),
+        ({}, CoordinatorError.GROUP_MAX_SIZE_REACHED),
+    ],
+)
+def test_refused_join_leaves_a_classic_group(fields: dict[str, Any], error: CoordinatorError) -> None:
+    """Its members go on."""
+    driven = Consumers(consumer_members_max=1 if error is CoordinatorError.GROUP_MAX_SIZE_REACHED else 2)
+    (c,) = driven.classics("c")
+    before = len(driven.log)
+    assert driven.heartbeat("a", 0, **fields).error is error
+    assert (driven.group.consumer, c.heartbeat(), len(driven.log)) == (None, OK, before)
+
+
 def test_group_whose_assignments_cannot_be_read_stays() -> None:
     """Their partitions would be given to others while the members use them."""
     driven = Consumers()
