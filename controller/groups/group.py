@@ -279,9 +279,11 @@ class Group:
         return tuple(JoinedMember(m.member_id, m.instance_id, m.metadata(protocol)) for m in self.members.values())
 
     def record(self, assignments: dict[str, bytes] | None = None) -> GroupRecord:
-        """A record of the current generation. `assignments`: instead of those of the members."""
+        """A record of the current generation. `assignments`: instead of those of the members. It names no leader in a
+        rebalance, which the next coordinator then begins."""
         members = tuple(self._stored(m, assignments) for m in self.members.values() if not m.is_new)
-        named = (self.protocol_type or "", self.generation, self.protocol, self.leader if members else None)
+        leader = self.leader if members and self.state is not State.PREPARING else None
+        named = (self.protocol_type or "", self.generation, self.protocol, leader)
         return GroupRecord(self.group_id, StoredGroup(*named, self.state_ms, members))
 
     def _stored(self, m: Member, assignments: dict[str, bytes] | None) -> StoredMember:

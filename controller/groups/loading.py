@@ -1,9 +1,9 @@
-"""Restore a group from its record: stable with all members, or empty."""
+"""Restore a group from its record: stable with all members, or empty. One that was written in a rebalance begins it."""
 
 from __future__ import annotations
 
+from . import rebalancing
 from .group import Group, Member
-from .rebalancing import subscribed_topics
 from .records import StoredGroup
 from .replies import State
 from .turn import Turn
@@ -34,5 +34,7 @@ def restore(turn: Turn, group_id: str, stored: StoredGroup) -> Group:
         )
         turn.heard_of(member)
         group.add(member)
-    group.topics = subscribed_topics(turn, group) if stored.members else frozenset()
+    group.topics = rebalancing.subscribed_topics(turn, group) if stored.members else frozenset()
+    if stored.members and stored.leader is None:
+        rebalancing.begin(turn, group)
     return group

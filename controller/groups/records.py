@@ -41,7 +41,8 @@ class StoredMember:
 
 @attrs.frozen
 class StoredGroup:
-    """A generation of a group with its assignment. `protocol`, `leader`: None if it has no members."""
+    """A generation of a group with its assignment. `protocol`, `leader`: None if it has no members; the leader also in
+    a rebalance."""
 
     protocol_type: str
     generation: int

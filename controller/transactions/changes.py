@@ -108,22 +108,21 @@ def completed(now: Stored, now_ms: int) -> Stored:
 
 # --- how a transaction may end
 
-FENCING: Final = frozenset({CoordinatorError.INVALID_PRODUCER_ID_MAPPING, CoordinatorError.PRODUCER_FENCED})
-"""The errors of a producer that is not the present one."""
 
-
-def end_error(now: Stored, asked: End) -> CoordinatorError | None:
-    """The answer to End where nothing changes; NONE: it is done already. None: the end is to be prepared."""
+def end_error(now: Stored, asked: End, *, is_busy: bool) -> CoordinatorError | None:
+    """The answer to End where nothing changes; NONE: it is done already. None: the end is to be prepared. `is_busy`:
+    a change is in progress, which may be what makes the id and the epoch valid (KAFKA-18464)."""
+    if is_busy and asked.version >= NEW_EPOCHS:
+        return CoordinatorError.CONCURRENT_TRANSACTIONS
     is_retry = asked.version >= NEW_EPOCHS and (_is_before(now, asked) or _is_before_rotation(now, asked))
     if asked.producer_id != now.producer_id and not is_retry:
         return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
     if not (_has_epoch(now, asked) if asked.version < NEW_EPOCHS else _may_end(now, asked, is_retry=is_retry)):
         return CoordinatorError.PRODUCER_FENCED
+    if is_busy:
+        return CoordinatorError.CONCURRENT_TRANSACTIONS
     if now.state is State.ONGOING:
         return None
-    if now.is_prepared:
-        is_same = asked.is_commit == (now.state is State.PREPARE_COMMIT)
-        return CoordinatorError.CONCURRENT_TRANSACTIONS if is_same else CoordinatorError.INVALID_TXN_STATE
     done = {State.COMPLETE_COMMIT: True, State.COMPLETE_ABORT: False}.get(now.state)
     if asked.version < NEW_EPOCHS or is_retry:
         return CoordinatorError.NONE if done is asked.is_commit else CoordinatorError.INVALID_TXN_STATE
@@ -145,8 +144,6 @@ def _is_before_rotation(now: Stored, asked: End) -> bool:
 
 
 def _may_end(now: Stored, asked: End, *, is_retry: bool) -> bool:
-    if now.is_prepared:
-        return _is_before(now, asked)
     if now.state in {State.COMPLETE_COMMIT, State.COMPLETE_ABORT}:
         return is_retry or _has_epoch(now, asked)
     return _has_epoch(now, asked)

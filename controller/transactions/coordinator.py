@@ -207,9 +207,8 @@ class Coordinator(Machine[TransactionRecord, Turn]):
 
     def _finish(self, turn: Turn, transaction: Transaction, asked: End, ticket: Ticket) -> None:
         now = transaction.now
-        error = changes.end_error(now, asked)
-        if transaction.changing and error not in changes.FENCING:
-            error = _BUSY
+        is_busy = transaction.changing is not None or now.is_prepared
+        error = changes.end_error(now, asked, is_busy=is_busy)
         is_newer = asked.version >= changes.NEW_EPOCHS
         if error is not None:
             is_done = is_newer and not error

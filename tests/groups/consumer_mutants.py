@@ -137,11 +137,6 @@ def upgrade_without_partitions(patch: Patch) -> None:
     patch.setattr(converting, "_consumer", consumer)
 
 
-def downgrade_keeps_the_records(patch: Patch) -> None:
-    """A group that is classic again is of both protocols in the log."""
-    patch.setattr(converting, "_mark", lambda *_: None)
-
-
 def static_members_keep_their_epoch(patch: Patch) -> None:
     """A static member that is back goes on under the epoch of its former self."""
     patch.setattr(heartbeats, "_back", lambda _, found, __: found)
@@ -193,7 +188,6 @@ MUTANTS: Final[Mapping[str, Breaks]] = MappingProxyType(
             waiting_members_wait_on,
             classic_members_are_not_called,
             upgrade_without_partitions,
-            downgrade_keeps_the_records,
             static_members_keep_their_epoch,
             new_partitions_are_not_seen,
             no_epochs_are_loaded,

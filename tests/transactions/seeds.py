@@ -79,8 +79,8 @@ class Reader:
 
 
 class Seed(World):
-    """Workers and members, those that were thought dead and go on, and readers. `places`: what was acknowledged as
-    committed."""
+    """Workers and members, those that were thought dead and go on, and readers. `places`: what is committed, as
+    far as any of them knows."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed, "transactions", {"in": WORKERS, "shared": len(SHARED), "out": len(OUT)})

@@ -43,16 +43,16 @@ TABLES: Final[dict[int, dict[State, tuple[CoordinatorError | None, ...]]]] = {
     1: {
         State.EMPTY: (STATE, FENCED, STATE, FENCED),
         State.ONGOING: (DONE, FENCED, DONE, FENCED),
-        State.PREPARE_COMMIT: (BUSY, FENCED, STATE, FENCED),
-        State.PREPARE_ABORT: (STATE, FENCED, BUSY, FENCED),
+        State.PREPARE_COMMIT: (BUSY, FENCED, BUSY, FENCED),
+        State.PREPARE_ABORT: (BUSY, FENCED, BUSY, FENCED),
         State.COMPLETE_COMMIT: (NONE, FENCED, STATE, FENCED),
         State.COMPLETE_ABORT: (STATE, FENCED, NONE, FENCED),
     },
     2: {
         State.EMPTY: (STATE, FENCED, DONE, FENCED),
         State.ONGOING: (DONE, FENCED, DONE, FENCED),
-        State.PREPARE_COMMIT: (FENCED, BUSY, FENCED, STATE),
-        State.PREPARE_ABORT: (FENCED, STATE, FENCED, BUSY),
+        State.PREPARE_COMMIT: (BUSY, BUSY, BUSY, BUSY),
+        State.PREPARE_ABORT: (BUSY, BUSY, BUSY, BUSY),
         State.COMPLETE_COMMIT: (STATE, NONE, DONE, STATE),
         State.COMPLETE_ABORT: (STATE, STATE, DONE, NONE),
     },
@@ -167,11 +167,28 @@ def test_end_is_answered_before_the_markers(version: int, commit: bool) -> None:
     assert [marking.tp for marking in driven.marking] == [TP]
 
 
-@pytest.mark.parametrize("producer, error", [(Producer(FIRST_ID, 7), FENCED), (Producer(FIRST_ID + 1, 5), MAPPING)])
+@pytest.mark.parametrize(
+    "producer, error", [(Producer(FIRST_ID, 7, 1), FENCED), (Producer(FIRST_ID + 1, 5, 1), MAPPING)]
+)
 def test_fenced_producer_is_fenced_while_a_change_is_written(producer: Producer, error: CoordinatorError) -> None:
+    """With version 1, whose changes give no producer another epoch."""
     driven = Driven([stored(State.ONGOING, TP)], holds=True)
     driven.end(Producer(FIRST_ID, 5), commit=True)
     assert driven.end(producer, commit=True) == Identified(error)
+
+
+@pytest.mark.parametrize("used", [5, LAST_EPOCH])
+def test_next_end_waits_for_the_one_that_gave_its_epoch(used: int) -> None:
+    """KAFKA-18464. While it is written, and until its markers are."""
+    driven = Driven([stored(State.ONGOING, TP, producer_epoch=used)], holds=True, holds_markers=True)
+    driven.end(Producer(FIRST_ID, used), commit=True)
+    following = Producer(FIRST_ID, 6) if used == 5 else Producer(FIRST_ID + 1, 0)
+    assert driven.end(following, commit=False) == Identified(BUSY)
+    driven.holds = False
+    driven.settle()
+    assert driven.end(following, commit=False) == Identified(BUSY)
+    driven.mark()
+    assert driven.end(following, commit=False).error is NONE
 
 
 @COMMITS

@@ -85,8 +85,8 @@ def outs(source: TopicPartition) -> tuple[TopicPartition, TopicPartition]:
 
 @attrs.define(eq=False)
 class Client:
-    """An instance of a transactional id. `version`: 0 and 2 of KIP-890. `places`: how much of each partition was
-    acknowledged as committed, to whatever client. `stalls_until_ms`: it does nothing before. `HESITATES`: how probably
+    """An instance of a transactional id. `version`: 0 and 2 of KIP-890. `places`: how much of each partition is
+    committed, as far as any client knows. `stalls_until_ms`: it does nothing before. `HESITATES`: how probably
     it stalls before it commits."""
 
     GROUP: ClassVar[str]
@@ -161,6 +161,7 @@ class Client:
         assert isinstance(found, FetchedOffsets)
         places = {tp: 0 if committed is None else committed.offset for tp, committed in found.offsets.items()}
         assert all(place >= self.places[tp] for tp, place in places.items()), (self.number, places, self.places)
+        self.places.update(places)  # also if who committed them had no answer
         return places
 
     def _transaction(self, places: Mapping[TopicPartition, int], **member: Any) -> Work:

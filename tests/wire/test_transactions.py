@@ -275,6 +275,15 @@ def test_offsets_of_a_transaction_are_valid_when_it_is_committed(client: RawClie
     until(lambda: committed(client, is_stable=True) == (0, 5))
 
 
+def test_offsets_follow_the_marker_of_the_transaction_before(client: RawClient) -> None:
+    """Which is written after its end was answered, at whatever step of the commit."""
+    producer = begun(client, 12)
+    for offset in range(200):
+        assert commit(client, producer, offset, version=5, group="etl") == 0
+        producer = end(client, producer, committed=True, version=5)
+    until(lambda: committed(client, is_stable=True, group="etl") == (0, 199))
+
+
 # --- tools
 
 

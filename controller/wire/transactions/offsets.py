@@ -26,7 +26,7 @@ from ..protocol import Answer, Request
 from ..reading import cluster
 from ..slices import sliced
 from .hosts import NO_RIGHTS, OF_ID, may
-from .verifying import Verifying
+from .verifying import AGAIN, Verifying
 
 _ADDS_SINCE: Final = 5
 _ABORTABLE_SINCE: Final = 4
@@ -62,15 +62,20 @@ class _Offsets:
     ) -> Mapping[TopicPartition, CoordinatorError]:
         if not offsets:
             return {}
-        producer = await self._producer(call, request)
-        if isinstance(producer, CoordinatorError):
-            return dict.fromkeys(offsets, producer)
         member = [getattr(request, name, None) for name in ("generation_id", "member_id", "group_instance_id")]
         generation, member_id, instance_id = member
         who = (-1 if generation is None else generation, member_id or "", instance_id)
-        asked = Commit(request.group_id, offsets, *who, principal=identity(call), producer=producer)
-        found = await ask(self.groups, call, asked, OffsetErrors)
-        return found.errors if isinstance(found, OffsetErrors) else dict.fromkeys(offsets, found)
+        errors: Mapping[TopicPartition, CoordinatorError] = {}
+        for _ in range(AGAIN):  # a marker, or another leader, may come between the guard and the offsets
+            producer = await self._producer(call, request)
+            if isinstance(producer, CoordinatorError):
+                return dict.fromkeys(offsets, producer)
+            asked = Commit(request.group_id, offsets, *who, principal=identity(call), producer=producer)
+            found = await ask(self.groups, call, asked, OffsetErrors)
+            errors = found.errors if isinstance(found, OffsetErrors) else dict.fromkeys(offsets, found)
+            if CoordinatorError.INVALID_TXN_STATE not in errors.values():
+                break
+        return errors
 
     async def _producer(self, call: Call, request: Request) -> Producer | CoordinatorError:
         """The producer, whose transaction includes the partition of the group."""

@@ -23,7 +23,8 @@ from .hosts import Transactions, error_of
 
 _WAIT_S: Final = 0.005
 _TRIES: Final = 20
-_AGAIN: Final = 3
+AGAIN: Final = 3
+"""How often a guard is asked for, and what it guards tried."""
 _LATER: Final = frozenset(
     {
         CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -61,7 +62,7 @@ class Verifying:
         transactional_id, version = who
         adds = version >= _ADDS_SINCE
         producer = Producer(batch.producer_id, batch.producer_epoch)
-        for _ in range(_AGAIN):  # a marker, or another leader, may come between the guard and the batch
+        for _ in range(AGAIN):  # a marker, or another leader, may come between the guard and the batch
             if answer.error is not LogError.INVALID_TXN_STATE:
                 break
             found = await self.guard(broker_id, tp, transactional_id, producer, adds=adds)

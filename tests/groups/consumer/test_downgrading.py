@@ -40,13 +40,15 @@ def test_group_is_downgraded_when_its_last_consumer_leaves() -> None:
 
 
 def test_downgraded_group_is_the_same_after_a_restart() -> None:
-    """Its records of the consumer protocol are deleted in the same append, also that of an expression."""
+    """Its records of the consumer protocol are deleted in the same append, also that of an expression. Its members
+    rebalance, as their partitions are not all."""
     driven = Consumers()
     c, a = mixed(driven, regex="o.*")
     a.leave()
     assert ConsumerRecord("g", Kind.REGEX, "o.*") in driven.log
     later = Consumers(driven.log)
-    assert (later.group.consumer, later.group.state, later.group.generation) == (None, State.STABLE, 2)
+    assert (later.group.consumer, later.group.state, later.group.generation) == (None, State.PREPARING, 2)
+    assert later.beat(c.member_id, 2) is REJOIN
     stored = later.group.record().stored
     assert stored is not None
     assert [member.member_id for member in stored.members] == [c.member_id]

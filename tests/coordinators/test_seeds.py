@@ -1,20 +1,42 @@
-"""Groups under seeded mishaps, in virtual time."""
+"""Groups and transactions under seeded mishaps, in virtual time; and such as are broken on purpose."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from kedge.controller.wire.groups import GroupRecords
+from tests.groups import consumer_mutants
 from tests.groups.seeds import Seed
+from tests.transactions import mutants
 from tests.verify.__main__ import main
 from tests.verify.coordinators import run_seed
+
+KINDS = [
+    "groups",
+    pytest.param("consumers", marks=pytest.mark.checklist(282)),
+    pytest.param("transactions", marks=pytest.mark.checklist(276)),
+]
+BROKEN = [
+    *(pytest.param("consumers", each, marks=pytest.mark.checklist(283)) for each in consumer_mutants.MUTANTS.values()),
+    *(pytest.param("transactions", each, marks=pytest.mark.checklist(277)) for each in mutants.MUTANTS.values()),
+]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("seed", range(1, 21))
-def test_groups_keep_their_promises_whatever_befalls_them(seed: int) -> None:
-    run = run_seed("groups", seed)
+@pytest.mark.parametrize("kind", KINDS)
+def test_promises_are_kept_whatever_happens(kind: str, seed: int) -> None:
+    run = run_seed(kind, seed)
     assert run.error is None, run.error
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind, breaks", BROKEN)
+def test_broken_coordinators_are_caught(kind: str, breaks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    breaks(monkeypatch)
+    assert any(run_seed(kind, seed).error is not None for seed in range(1, 31))
 
 
 def test_seeds_compact_the_log_of_groups() -> None:
