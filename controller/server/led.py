@@ -33,6 +33,7 @@ _ERRORS: Final[Mapping[LogError, CoordinatorError]] = {
     LogError.NOT_ENOUGH_REPLICAS: CoordinatorError.COORDINATOR_NOT_AVAILABLE,
     LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND: CoordinatorError.COORDINATOR_NOT_AVAILABLE,
     LogError.NOT_LEADER_OR_FOLLOWER: CoordinatorError.NOT_COORDINATOR,
+    LogError.FENCED_LEADER_EPOCH: CoordinatorError.NOT_COORDINATOR,
     LogError.KAFKA_STORAGE_ERROR: CoordinatorError.NOT_COORDINATOR,
     LogError.MESSAGE_TOO_LARGE: CoordinatorError.INVALID_COMMIT_OFFSET_SIZE,
     LogError.REQUEST_TIMED_OUT: CoordinatorError.REQUEST_TIMED_OUT,
@@ -103,9 +104,10 @@ class Led(Generic[M]):
         if len(batch.payload) > _BATCH_BYTES and len(appends) > 1:
             self._send_halves(appends, now_ms)
         else:
-            named: dict[str, Any] = {"acks": ACKS_ALL, "timeout_ms": APPEND_MS}
             guard = None if producer is None else producer.guard
-            future = self.logs.append(self.broker_id, self.tp, batch, **named, guard=guard)
+            named: dict[str, Any] = {"acks": ACKS_ALL, "timeout_ms": APPEND_MS, "guard": guard}
+            # not under a later epoch, whose coordinator may have read the log already
+            future = self.logs.append(self.broker_id, self.tp, batch, **named, leader_epoch=self.leader_epoch)
             future.add_done_callback(lambda done: self._end(appends, _error(done)))
 
     def _send_halves(self, appends: Sequence[Append], now_ms: int) -> None:

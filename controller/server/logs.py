@@ -116,12 +116,14 @@ class LiveLogs:
         timeout_ms: int,
         client: str = "",
         guard: Guard | None = None,
+        leader_epoch: int = NO_EPOCH,
     ) -> Future[Appended]:
         """The batch is at the end of the leader's log, and (acks -1) in the logs of all replicas that are in sync.
-        `client`: whose turns it takes. `guard`: with it, a transaction may begin."""
+        `client`: whose turns it takes. `guard`: with it, a transaction may begin. `leader_epoch`: the only one under
+        which it is taken."""
         future: Future[Appended] = Future()
         one = Appending(tp, batch, acks, self.clock() + timeout_ms / 1000, guard, future)
-        self._ask(client, future, lambda: self._put(broker_id, one))
+        self._ask(client, future, lambda: self._put(broker_id, one, leader_epoch))
         return future
 
     def end_transaction(
@@ -149,8 +151,8 @@ class LiveLogs:
         self._ask(client, future, end)
         return future
 
-    def _put(self, broker_id: int | None, one: Appending) -> None:
-        answer = self.leaders.result(Appended, partial(self.appends.append, one=one), broker_id, one.tp)
+    def _put(self, broker_id: int | None, one: Appending, leader_epoch: int = NO_EPOCH) -> None:
+        answer = self.leaders.result(Appended, partial(self.appends.append, one=one), broker_id, one.tp, leader_epoch)
         if answer is not None:
             complete(one.future, answer)
 

@@ -52,10 +52,11 @@ class Process:
         self.transactions.step()
         self.drain()
 
-    def drain(self) -> None:
-        """Handle what is there at once."""
-        while self._queue:
+    def drain(self, count: int = _STEPS_MAX) -> None:
+        """Handle what is there at once: so many calls."""
+        while self._queue and count:
             self._queue.popleft()()
+            count -= 1
 
     def result(self, future: Future[T]) -> T:
         """The answer."""

@@ -13,7 +13,7 @@ from kedge.controller.rig import Rig
 from kedge.controller.server import transactions
 from kedge.controller.transactions.records import State
 from kedge.controller.transactions.replies import Identified
-from kedge.controller.transactions.requests import AddPartitions, End
+from kedge.controller.transactions.requests import AddPartitions, End, Initialize
 from tests.transactions.processes import Process, batch
 
 pytestmark = pytest.mark.slow
@@ -96,6 +96,23 @@ def test_no_batch_begins_a_transaction_that_has_ended(
     first.run(first.verifying.append(None, HERE, batch(producer), ("t", version), **WAITS), end)
     bounds = first.result(first.logs.bounds(None, HERE))
     assert bounds.stable_offset == bounds.end_offset or first.state() is State.ONGOING
+
+
+@pytest.mark.parametrize("calls", range(6))
+def test_coordinator_writes_nothing_under_a_later_epoch(rig: Rig, first: Process, calls: int) -> None:
+    """Its successor on the same broker may have read the log before. At whatever step the leader epoch rises."""
+    replica = rig.brokers[1].replica(TopicPartition(TRANSACTIONS_TOPIC, 0))
+    assert replica is not None
+    before = replica.log.end_offset
+    asked = first.transactions.ask(None, Initialize("late", 60_000))
+    first.drain(calls)
+    is_written = replica.log.end_offset > before
+    replica.leader_epoch += 1
+    first.transactions.step()
+    is_done = first.result(asked).error is CoordinatorError.NONE
+    for _ in range(3):
+        first.step()
+    assert (replica.log.end_offset > before) == (is_written or is_done)
 
 
 # --- partitions of other processes

@@ -156,12 +156,13 @@ class Client:
 
     def _committed(self, *sources: TopicPartition) -> Work:
         """The places that were committed."""
-        asked = FetchOffsets(self.GROUP, sources, requires_stable=True)
+        asked, known = FetchOffsets(self.GROUP, sources, requires_stable=True), dict(self.places)
         found = yield from self._until_done(lambda: self._group(asked))
         assert isinstance(found, FetchedOffsets)
         places = {tp: 0 if committed is None else committed.offset for tp, committed in found.offsets.items()}
-        assert all(place >= self.places[tp] for tp, place in places.items()), (self.number, places, self.places)
-        self.places.update(places)  # also if who committed them had no answer
+        assert all(place >= known[tp] for tp, place in places.items()), (self.number, places, known)
+        for tp, place in places.items():  # also if who committed them had no answer
+            self.places[tp] = max(self.places[tp], place)
         return places
 
     def _transaction(self, places: Mapping[TopicPartition, int], **member: Any) -> Work:

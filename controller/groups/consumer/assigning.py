@@ -54,8 +54,12 @@ def uniform(members: Iterable[Asking], topics: Topics) -> Targets:
     alike = _alike(members, topics)
     for subscribers, partitions in alike.items():
         free = set(partitions)
+        each, more = divmod(len(partitions), len(subscribers))
         for member in sorted((m for m in members if m.member_id in subscribers), key=lambda member: member.place):
             kept = member.had & free
+            if len(alike) == 1:  # its share is known, so that nothing has to be moved one by one
+                kept = frozenset(sorted(kept)[: each + (more > 0)])
+                more -= len(kept) > each
             targets[member.member_id] |= kept
             free -= kept
         _share(targets, subscribers, sorted(free))

@@ -79,13 +79,13 @@ def test_group_is_downgraded_when_the_last_hangs() -> None:
     """Like one that leaves."""
     driven = Consumers(consumer_session_timeout_ms=300_000)
     (c,) = driven.classics("c")
-    driven.client("a", rebalance_timeout_ms=1_000)
+    driven.client("z", rebalance_timeout_ms=1_000)
     c.beat()
     c.beat()
-    driven.heartbeat("a", 2)
+    driven.heartbeat("z", 2)
     d = Classic(driven, "d")
     d.join()
-    answer = driven.heartbeat("a", 2)
+    answer = driven.heartbeat("z", 2)
     assert len(answer.assigned) == 1
     driven.wait(1_000)
     assert sorted(driven.group.members) == sorted([c.member_id, d.member_id])
