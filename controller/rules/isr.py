@@ -51,16 +51,13 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
 
 def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Partition:
     """The partition with the ISR and recovery state that its leader wrote into the state key itself (a host of an older
-    kind), without joined members that are not alive. Unchanged if both are the same, or are not from this leader under
-    this epoch: an older leader knows nothing about the followers of this one."""
-    isr = tuple(b for b in found.isr if b in partition.isr or is_alive(view, partition, b))
+    kind), without joined members that are not alive, and without brokers that are no members. Unchanged if both are
+    the same, or are not from this leader under this epoch: an older leader knows nothing about the followers of this
+    one."""
+    present = (b for b in found.isr if b in partition.isr or is_alive(view, partition, b))
+    isr = tuple(b for b in present if b in partition.members)
     same = (isr, found.leader_recovery_state) == (partition.isr, partition.leader_recovery_state)
-    legal = (
-        found.leader_epoch == partition.leader_epoch
-        and isr
-        and set(found.isr) <= set(partition.members)
-        and partition.leader in (*isr, NO_LEADER)
-    )
+    legal = found.leader_epoch == partition.leader_epoch and isr and partition.leader in (*isr, NO_LEADER)
     if same or not legal:
         return partition
     return partition.but(isr=isr, leader_recovery_state=found.leader_recovery_state)

@@ -136,12 +136,17 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
             self._mark(*self._due.popleft())
 
     def _mark(self, led: Led[Coordinator], marking: Marking) -> None:
-        if self._unknown([marking.tp]) and led.tp in self.brokers[led.broker_id].metadata:
+        if self._is_deleted(marking.tp) and led.tp in self.brokers[led.broker_id].metadata:
             self.soon(partial(self._marked, led, marking, CoordinatorError.NONE))
             return
         marker = EndMarker(marking.is_commit, led.leader_epoch)
         written = self.end(None, marking.tp, marking.producer_id, marking.producer_epoch, marker)
         written.add_done_callback(lambda done: self._marked(led, marking, _error(done)))
+
+    def _is_deleted(self, tp: TopicPartition) -> bool:
+        """Whether no broker that is up knows it or has a replica. One whose state cannot be read is known to none."""
+        held = any(broker.is_up and broker.replica(tp) is not None for broker in self.brokers.values())
+        return bool(self._unknown([tp])) and not held
 
     def _marked(self, led: Led[Coordinator], marking: Marking, error: CoordinatorError) -> None:
         self._under_way -= 1

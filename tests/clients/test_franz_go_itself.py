@@ -12,6 +12,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -39,11 +40,12 @@ SHARE: Final = {
 
 
 def ran(server: Server, run: str, skip: str = "^$", **variables: str) -> dict[str, str]:
-    """PASS or SKIP of each test that `run` matches and `skip` does not, by name. It fails if one of them did."""
+    """PASS or SKIP of each test that `run` matches and `skip` does not, by name. It fails if one of them did, and then
+    names a file with all that was logged."""
     skip_if_left_out("go")
     go, here = machine.go(), str(machine.HERE / "go")
     found = json.loads(tool([go, "-C", here, "mod", "download", "-json", MODULE], MODULE, DOWNLOAD_S))
-    variables |= {"KGO_SEEDS": server.bootstrap_servers, "KGO_LOG_LEVEL": "none"}
+    variables |= {"KGO_SEEDS": server.bootstrap_servers, "KGO_LOG_LEVEL": "info"}
     done = subprocess.run(
         [go, "test", "-v", "-count=1", f"-timeout={TIMEOUT_S}s", f"-run={run}", f"-skip={skip}", "."],
         cwd=Path(found["Dir"], "pkg", "kgo"),
@@ -53,7 +55,10 @@ def ran(server: Server, run: str, skip: str = "^$", **variables: str) -> dict[st
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-10_000:]
+    log = Path(tempfile.gettempdir(), f"franz-go-{os.getpid()}.log")
+    if done.returncode:
+        log.write_text(done.stdout)
+    assert done.returncode == 0, f"{log}: {done.stdout[-5_000:]}"
     return {name: outcome for outcome, name in re.findall(r"^ *--- (PASS|SKIP): (\S+)", done.stdout, re.MULTILINE)}
 
 

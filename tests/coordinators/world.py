@@ -18,11 +18,15 @@ from kedge.controller.server.transactions import LiveTransactions
 from kedge.controller.wire.data.compacting import BatchRecords
 from kedge.controller.wire.groups import GroupRecords
 from kedge.controller.wire.transactions import TransactionRecords
+from tests.verify.memory import check_memory
+from tests.verify.trouble import TROUBLE
+from tests.verify.world import World as Troubled
 
 INTERNAL_PARTITIONS: Final = 2
 OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
 """The configs of an internal topic, so that it is compacted at every commit, up to the newest batch."""
-CLUSTER_MISHAPS: Final = ("kill", "restart", "pause", "resume", "bounce", "move", "controller")
+MEMORY_MS: Final = 500  # between two looks at the memory of controllers, of which most find nothing new
+CLUSTER_MISHAPS: Final = ("kill", "restart", "pause", "resume", "bounce", "move", "controller", "trouble")
 
 
 class World:
@@ -31,6 +35,7 @@ class World:
     def __init__(self, seed: int, name: str, topics: Mapping[str, int]) -> None:
         self.chance = random.Random(f"{name}/{seed}")
         self.rig = Rig(seed, tick_ms=50)
+        self.troubled = Troubled(self.rig)
         self._queue: deque[Callable[[], None]] = deque()
         network, brokers, soon = self.rig.network, self.rig.brokers, self._queue.append
         shelves = Shelves(brokers, network.settings)
@@ -49,7 +54,10 @@ class World:
 
     def tick(self) -> None:
         """All brokers and coordinators do what is due."""
+        self.troubled.due()
         self.rig.step()
+        if self.rig.clock.elapsed_ms % MEMORY_MS == 0:
+            check_memory(self.rig)
         self.drain()
         self.logs.step()
         self.groups.step()
@@ -85,6 +93,8 @@ class World:
             mishaps.resume_broker(broker)
         elif kind == "move":
             self._move(moved)
+        elif kind == "trouble":
+            self.rig.timeline.say("trouble", self.troubled.choose(TROUBLE)(self.troubled))
         else:
             mishaps.restart_controller(self.chance.choice([101, 102]))
 

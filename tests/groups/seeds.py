@@ -28,7 +28,11 @@ ORDERS: Final = 6
 HEARTBEAT_MS: Final = 500
 PATIENCE_MS: Final = 3_000  # after that a request counts as lost
 _ELSEWHERE: Final = {CoordinatorError.NOT_COORDINATOR, CoordinatorError.COORDINATOR_NOT_AVAILABLE}
-_LATER: Final = {CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS, CoordinatorError.REQUEST_TIMED_OUT}
+_LATER: Final = {
+    CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS,
+    CoordinatorError.REQUEST_TIMED_OUT,
+    CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION,  # where all brokers that are up have just started
+}
 
 
 class Seed(World):

@@ -148,6 +148,23 @@ def test_producer_retries_while_the_coordinator_is_down(rig: Rig, second: Proces
 # --- markers
 
 
+def test_partition_that_no_broker_knows_gets_its_marker_when_one_does(
+    rig: Rig, first: Process, producer: Identified
+) -> None:
+    """Such as one whose state key cannot be read for a while. It is not deleted as long as a broker has a replica."""
+    assert not write(first, producer, HERE).error
+    known = {broker: broker.metadata.pop(HERE) for broker in rig.brokers.values()}
+    asked = End("t", producer.producer_id, producer.producer_epoch, is_commit=True)
+    assert not first.result(first.transactions.ask(None, asked)).error
+    for _ in range(50):
+        first.step()
+    assert first.state() is State.PREPARE_COMMIT
+    for broker, said in known.items():
+        broker.metadata[HERE] = said
+    first.until_complete()
+    assert end_offset(first, HERE) == 2
+
+
 def test_few_markers_are_written_at_a_time(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of so many that wait for a replica. The others have their turn when these are done."""
     monkeypatch.setattr(transactions, "MARKERS_MAX", 3)

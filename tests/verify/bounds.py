@@ -29,6 +29,12 @@ BOUNDS: Final[Mapping[str, tuple[int, ...]]] = {
     "kedge.controller.runtime.loop.ITEMS_MAX": (1, 5),
     "kedge.controller.runtime.submit._ONE_BY_ONE_MAX": (0, 1),
     "kedge.controller.runtime.term.ACKNOWLEDGED_MAX": (1, 2),
+    "kedge.controller.coordinators.schedule._STALE_MAX": (0, 1),
+    "kedge.controller.server.compacting._KEYS_MAX": (1, 2, 5),
+    "kedge.controller.server.led._BATCH_BYTES": (1, 400, 1_000),
+    "kedge.controller.server.producers._MANY": (0, 1),
+    "kedge.controller.server.reading.BATCHES_MAX": (1, 2),
+    "kedge.controller.server.transactions.MARKERS_MAX": (1, 2),
     "kedge.controller.state.columns.LATELY_MAX": (1, 2, 8),
     "kedge.controller.state.rows._STALE_MIN": (0, 1),
 }

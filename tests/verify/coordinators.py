@@ -10,6 +10,7 @@ from typing import Final
 from tests.groups.consumer_seeds import Seed as Consumers
 from tests.groups.seeds import Seed as Groups
 from tests.transactions.seeds import Seed as Transactions
+from tests.verify.bounds import drawn
 from tests.verify.explore import Run
 
 MISHAPS: Final = 25
@@ -25,7 +26,8 @@ def run_seed(kind: str, seed: int, mishaps: int = MISHAPS) -> Run:
     tried = KINDS[kind](seed)
     error = None
     try:
-        tried.run(mishaps)
+        with drawn(seed):
+            tried.run(mishaps)
     except Exception:  # noqa: BLE001 - a broken rule is a result, not an end
         error = traceback.format_exc()
     timeline = tried.rig.timeline
