@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Final, TypeGuard, TypeVar
 
 from ..keys.base import KeyContext
 from ..keys.brokers import RegistrationKeys
 from ..keys.table import KeyKinds
-from ..model.events import Event, Group, TopicIdMissing
+from ..model.events import Event, Group, PartitionDue, Reason, TopicIdMissing
 from ..rules.brokers import expand_deaths
 from ..rules.takeover import died
 from ..state import ClusterState
@@ -42,10 +42,16 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
             loaded.events += kind.load(now_ms)
     if len(state.rows) > _FREEZE_ABOVE:
         many_stay()
-    # Topics of older Kafkas need their id first: a death may complete a move, whose intents have the id.
-    loaded.first += [event for event in loaded.events if isinstance(event, TopicIdMissing)]
-    loaded.events = [*_deaths(loaded, now_ms), *(e for e in loaded.events if not isinstance(e, TopicIdMissing))]
+    loaded.first += [event for event in loaded.events if _comes_first(event)]
+    loaded.events = [*_deaths(loaded, now_ms), *(event for event in loaded.events if not _comes_first(event))]
     return loaded
+
+
+def _comes_first(event: Event | Group) -> TypeGuard[Event]:
+    """Topics of older Kafkas need their id before deaths: one may complete a move, whose intents have the id. ISR
+    members outside R join it first, so that no death is decided with them."""
+    is_stray = isinstance(event, PartitionDue) and event.reason is Reason.STRAY
+    return is_stray or isinstance(event, TopicIdMissing)
 
 
 def _ahead(read: Callable[[_A], _T], parts: Sequence[_A]) -> Iterator[tuple[_A, _T]]:

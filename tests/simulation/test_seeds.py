@@ -49,11 +49,12 @@ FOUND = (
     2_004_657,  # the same while a plan had come by the legacy key
     750,  # a plan came behind the commit that removed the last throttle, and was taken for there before it
     1257,  # a move was requested before its topic was deleted and made again: taken for a target without a request
+    32,  # a takeover decided a death before ISR members that are no replicas had joined
     2_008_169,  # a slow broker heard of a purged partition when the next one of its id was offline: taken for a lie
 )
 """Seeds that failed once. What a seed does changes with the tables of work and trouble: each has a test of its own
 beside it, by the same words."""
-COUNTED = range(7, 31)
+COUNTED = range(6, 31)
 BLOCKS = [range(first, first + 25) for first in range(31, 131, 25)]
 FOUND_LONG = (
     4_019,  # more deletions acknowledged at once than a commit takes: never forgotten
@@ -138,7 +139,7 @@ def test_each_kind_of_deed_happens_in_a_block_of_seeds() -> None:
     results = {"the isr changes", "a move begins", "a move ends", "a throttle is marked or removed"}
     assert [name for name in results if seen[name] < 24] == [], seen
     assert [name for name in ("a move is overridden", "read-only", "offline") if seen[name] < 3] == [], seen
-    assert sizes == {"2 controllers", "3 controllers", *(f"{count} brokers" for count in range(3, 7))}
+    assert sizes == {"2 controllers", "3 controllers", *(f"{count} brokers" for count in range(3, 8))}
 
 
 @pytest.mark.full

@@ -47,7 +47,10 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
     """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run.
     `beside_kafka`: controllers expect Kafka brokers, so `/controller` stays while one follows another."""
     size = random.Random(f"{seed}/size")
-    brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
+    factor = random.Random(f"{seed}/factor")
+    is_wide, count = factor.random() < 0.5, size.randint(3, 6)
+    count = factor.randint(count, 7) if is_wide else count
+    brokers = {broker_id: size.choice("abc") for broker_id in range(1, count + 1)}
     leaders = random.Random(f"{seed}/leaders")
     unclean = random.Random(f"{seed}/unclean")
     reduction = random.Random(f"{seed}/reduction")
@@ -76,8 +79,11 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
     throttles = random.Random(f"{seed}/throttles")
     chance = throttles if throttles.random() < 0.5 else None
     world = World(rig, trouble, work, allows_unclean=unclean.random() < 0.2, throttles=chance)
-    if random.Random(f"{seed}/factor").random() < 0.5:
+    if is_wide:
         world.factor_max = 7  # rows of more replicas than a column has are kept in another way
+    strays = random.Random(f"{seed}/strays")
+    if strays.random() < 0.3:
+        world.strays = strays
     return world
 
 

@@ -215,7 +215,8 @@ def preferred_key(world: World) -> str:
 
 
 def isr_notification(world: World) -> str:
-    """An old leader writes the state key itself, as it stood or with one follower less, and says so."""
+    """An old leader writes the state key itself, as it stood, with one follower less or with a broker that is no
+    replica, and says so."""
     idle = {keys.state(p.topic, p.partition): p for p in world.partitions(moving=False) if p.leader >= 0}
     readable = [key for key in idle if key not in world.rig.broken_keys]
     if not readable:
@@ -227,6 +228,10 @@ def isr_notification(world: World) -> str:
     if followers and world.happens(0.5):
         gone = world.pick(followers)
         value["isr"] = [b for b in value["isr"] if b != gone]
+    outside = [b for b in world.rig.brokers if b not in {*partition.members, *value["isr"]}]
+    if world.strays is not None and outside and world.strays.random() < 0.5:
+        value["isr"].append(world.strays.choice(outside))
+        world.rig.operators.unclean_asked.add(partition.tp)  # since it has nothing of what is acknowledged
     _put(world, key, value)
     named = [{"topic": partition.topic, "partition": partition.partition}, *_named(world, 1)]
     return _append(world, f"{keys.ISR_CHANGES}/isr_change_", {"version": 1, "partitions": named})

@@ -12,9 +12,11 @@ from kedge.controller.rig.rig import Rig
 class World(Chances):
     """`trouble`, `work`: how likely a mishap and a request are, per step. `allows_unclean`: a client may allow unclean
     election for all topics. `throttles`: what of throttles is left to chance, where a seed has any.
-    `factor_max`: the largest replication factor of new topics."""
+    `factor_max`: the largest replication factor of new topics. `strays`: what of brokers in an ISR that are no replicas
+    is left to chance, where a seed has any."""
 
     factor_max = 3
+    strays: random.Random | None = None
 
     rig: Rig
 
