@@ -145,8 +145,9 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def _is_deleted(self, tp: TopicPartition) -> bool:
         """Whether no broker that is up knows it or has a replica. One whose state cannot be read is known to none."""
-        held = any(broker.is_up and broker.replica(tp) is not None for broker in self.brokers.values())
-        return bool(self._unknown([tp])) and not held
+        if not self._unknown([tp]):
+            return False  # so that no marker has all replicas gone through
+        return not any(broker.is_up and broker.replica(tp) is not None for broker in self.brokers.values())
 
     def _marked(self, led: Led[Coordinator], marking: Marking, error: CoordinatorError) -> None:
         self._under_way -= 1

@@ -24,7 +24,7 @@ from .hosts import Transactions, error_of
 _WAIT_S: Final = 0.005
 _TRIES: Final = 20
 AGAIN: Final = 3
-"""How often a guard is asked for, and what it guards tried."""
+"""How many times a write in a transaction is tried, each time with a new guard."""
 _LATER: Final = frozenset(
     {
         CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS,
