@@ -107,12 +107,16 @@ def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.is_deleting(event.topic):
         return Decision()
+    return Decision(_strays_join(view, partition))
+
+
+def _strays_join(view: ClusterView, partition: Partition) -> tuple[Record, ...]:
     strays = tuple(b for b in partition.isr if b not in partition.members)
     if not strays:
-        return Decision()
+        return ()
     after = partition.but(replicas=partition.replicas + strays)
     void = drop_intents(view, partition, strays, "member again")
-    return Decision((PartitionChanged(partition, after, "isr outside replicas"), *void))
+    return (PartitionChanged(partition, after, "isr outside replicas"), *void)
 
 
 def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
@@ -282,13 +286,12 @@ def _take_whole(
     found = event.found
     assert found is not None
     follow = [PartitionDue(event.now_ms, event.topic, event.partition), *missed(view, found, event.now_ms)]
-    if not set(found.isr) <= set(found.members):
-        follow.insert(0, PartitionDue(event.now_ms, event.topic, event.partition, Reason.STRAY))
     follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
     follow += _intents_of_members(view, found, event.now_ms)
     if found.status_code or event.partition in view.reduction(event.topic):
         follow.append(ReductionDue(event.now_ms, event.topic))
-    return Decision((*records, PartitionChanged(partition, found, cause, is_found=True)), expand=tuple(follow))
+    taken = (PartitionChanged(partition, found, cause, is_found=True), *_strays_join(view, found))
+    return Decision((*records, *taken), expand=tuple(follow))
 
 
 def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) -> list[Event]:

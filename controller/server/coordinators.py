@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import abc
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import attrs
@@ -23,8 +25,10 @@ import attrs
 from ..coordinators import Append, CoordinatorError, Output, partition_of
 from ..coordinators.held import Held
 from ..coordinators.records import RecordCodec
+from ..model.logs import EpochEnd
 from ..model.values import TopicPartition
 from ..simulated.broker import Broker
+from ..simulated.replica import Replica
 from .futures import complete, work_for
 from .led import Led, M
 from .logs import LiveLogs
@@ -86,15 +90,7 @@ class Coordinators(abc.ABC, Generic[M, C]):
         for led in list(self._led.values()):
             due_ms = led.coordinator.next_ms
             if due_ms is not None and due_ms <= now_ms:
-                self._ticked(led, now_ms)
-
-    def _ticked(self, led: Led[M], now_ms: int) -> None:
-        """Handle what is due. A coordinator that fails is loaded again, and affects no other."""
-        try:
-            self._took(led, led.coordinator.tick(now_ms))
-        except Exception:
-            log.exception("the coordinator of %s on broker %d failed, and is loaded again", led.tp, led.broker_id)
-            self._unload((led.broker_id, led.tp.partition))
+                self._turn(led, led.coordinator.tick, now_ms)
 
     def close(self) -> None:
         """All waiting requests get NOT_COORDINATOR."""
@@ -106,7 +102,7 @@ class Coordinators(abc.ABC, Generic[M, C]):
         if led is None:
             complete(future, self._refused(asked))
         else:
-            self._took(led, led.coordinator.ask(self._prepared(led, asked), future, self._now_ms()))
+            self._turn(led, led.coordinator.ask, self._prepared(led, asked), future, self._now_ms(), future=future)
 
     # --- what differs
 
@@ -181,18 +177,55 @@ class Coordinators(abc.ABC, Generic[M, C]):
         if replica is None or self._codec is None:
             return
         if led is None:
-            named = (place[0], replica, replica.leader_epoch, self._made(self._codec), self.logs, self._codec)
-            led = self._led[place] = Led(*named, self._ended)
+            led = self._new(place, replica, self._codec)
         if may_load and led.can_load:
             led.coordinator.load(led.read())
-            self._took(led, led.coordinator.loaded(self._now_ms()))
+            self._turn(led, led.coordinator.loaded, self._now_ms())
             self._loaded(led)
+
+    def _new(self, place: tuple[int, int], replica: Replica, codec: C, start: int = 0) -> Led[M]:
+        named = (place[0], replica, replica.leader_epoch, start, self._made(codec), self.logs, codec)
+        led = self._led[place] = Led(*named, self._ended)
+        return led
 
     def _unload(self, place: tuple[int, int]) -> None:
         led = self._led.pop(place)
         self._took(led, led.coordinator.unload(self._now_ms()))
 
+    def _is_current(self, led: Led[M]) -> bool:
+        return self._led.get((led.broker_id, led.tp.partition)) is led
+
+    def _failed(self, led: Led[M]) -> None:
+        """Load it again, when all that it has under way is in the log, and below the high watermark."""
+        if not self._is_current(led) or self._codec is None:
+            return
+        place = (led.broker_id, led.tp.partition)
+        self._unload(place)
+        again = self._new(place, led.replica, self._codec, sys.maxsize)
+
+        def is_in_log(ends: Future[EpochEnd]) -> None:
+            if not ends.exception() and not ends.result().error:
+                again.start = ends.result().end_offset
+
+        # behind what was appended before
+        ends = self.logs.end_of_epoch(led.broker_id, led.tp, led.leader_epoch, led.leader_epoch)
+        ends.add_done_callback(is_in_log)
+
     # --- answers and appends
+
+    def _turn(self, led: Led[M], work: Callable[..., Output], *args: Any, future: Any = None, **named: Any) -> None:
+        """What the coordinator makes of it. One that fails is loaded again, and affects no other. `future`: of who
+        asked, and gets the error."""
+        try:
+            output = work(*args, **named)
+        except Exception as error:  # what the coordinator holds may be half of a change
+            log.exception("the coordinator of %s on broker %d failed, and is loaded again", led.tp, led.broker_id)
+            self._failed(led)
+            if future is not None:
+                with suppress(InvalidStateError):
+                    future.set_exception(error)
+        else:
+            self._took(led, output)
 
     def _took(self, led: Led[M], output: Output) -> None:
         for future, reply in output.replies:
@@ -208,7 +241,7 @@ class Coordinators(abc.ABC, Generic[M, C]):
             led.send(self._now_ms())
 
     def _ended(self, led: Led[M], append: Append, error: CoordinatorError) -> None:
-        self._took(led, led.coordinator.appended(append.number, error, self._now_ms()))
+        self._turn(led, led.coordinator.appended, append.number, error, self._now_ms())
 
     def _now_ms(self) -> int:
         """The wall clock at the start, plus the clock of the logs since: it never goes back."""

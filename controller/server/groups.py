@@ -38,7 +38,7 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
     def transaction_ended(self, partition: int, producer_id: int, *, is_commit: bool) -> None:
         """The marker of the producer's transaction is in this partition. Called by the thread that steps."""
         for led in [led for place, led in self._led.items() if place[1] == partition]:
-            self._took(led, led.coordinator.transaction_ended(producer_id, self._now_ms(), is_commit=is_commit))
+            self._turn(led, led.coordinator.transaction_ended, producer_id, self._now_ms(), is_commit=is_commit)
 
     def _made(self, codec: GroupCodec) -> Coordinator:
         return Coordinator(self.settings, codec, self._held)
@@ -62,7 +62,7 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
 
     def _loaded(self, led: Led[Coordinator]) -> None:
         led.coordinator.topics = self._topics_by(led)
-        self._took(led, led.coordinator.forget(self._replaced_ms, self._now_ms()))
+        self._turn(led, led.coordinator.forget, self._replaced_ms, self._now_ms())
 
     def _topics_by(self, led: Led[Coordinator]) -> Topics:
         """The topics by the metadata of the coordinator's broker; those of before until it has some, after a start."""
@@ -91,4 +91,4 @@ class LiveGroups(Coordinators[Coordinator, GroupCodec]):
                 replaced.append(tp)
         for each in list(self._led.values()) if replaced else ():
             before_ms = dict.fromkeys(replaced, self._now_ms() + 1)
-            self._took(each, each.coordinator.forget(before_ms, self._now_ms()))
+            self._turn(each, each.coordinator.forget, before_ms, self._now_ms())

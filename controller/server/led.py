@@ -46,12 +46,14 @@ log = logging.getLogger(__name__)
 
 @attrs.define(eq=False)
 class Led(Generic[M]):
-    """The coordinator while `replica` leads under that epoch. `ended`: is called with the result of each append. `due`:
-    records to append."""
+    """The coordinator while `replica` leads under that epoch. `start`: the high watermark from which on all is readable
+    that one before it under this epoch appended. `ended`: is called with the result of each append. `due`: records to
+    append."""
 
     broker_id: int
     replica: Replica
     leader_epoch: int
+    start: int
     coordinator: M
     logs: LiveLogs
     codec: RecordCodec[Any]
@@ -65,8 +67,10 @@ class Led(Generic[M]):
 
     @property
     def can_load(self) -> bool:
-        """Whether the coordinator must be loaded, and all records that a former leader acknowledged are readable."""
-        return not self.coordinator.is_loaded and self.replica.log.high_watermark >= self.replica.epoch_start
+        """Whether the coordinator must be loaded, and all records that a former one appended are readable."""
+        return not self.coordinator.is_loaded and self.replica.log.high_watermark >= max(
+            self.start, self.replica.epoch_start
+        )
 
     def read(self) -> list[Any]:
         """The records of the log: the last one of each key."""

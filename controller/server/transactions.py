@@ -132,8 +132,10 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def _mark_more(self) -> None:
         while self._due and self._under_way < MARKERS_MAX:
-            self._under_way += 1
-            self._mark(*self._due.popleft())
+            led, marking = self._due.popleft()
+            if self._is_current(led):  # another coordinator writes its own, and the next transaction may have begun
+                self._under_way += 1
+                self._mark(led, marking)
 
     def _mark(self, led: Led[Coordinator], marking: Marking) -> None:
         if self._is_deleted(marking.tp) and led.tp in self.brokers[led.broker_id].metadata:
@@ -151,7 +153,7 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def _marked(self, led: Led[Coordinator], marking: Marking, error: CoordinatorError) -> None:
         self._under_way -= 1
-        self._took(led, led.coordinator.marked(marking, error, self._now_ms()))
+        self._turn(led, led.coordinator.marked, marking, error, self._now_ms())
 
 
 def _error(written: Future[Appended]) -> CoordinatorError:

@@ -4,6 +4,11 @@ They find brokers by KGO_SEEDS, and by KGO_TEST_SCRAM_SEEDS such as require a lo
 KGO_TEST_RECORDS records through chains of three groups whose members come and go, and check that each record is read
 once; without the variable there are 500,000. With KGO_TEST_UNSAFE, each second transaction of their producer begins
 before the one before it is complete.
+
+Transactions with the assignor `range` are left out, which is eager in the classic protocol (a pattern cannot tell
+`range` from `range/848`). A member whose heartbeat says REBALANCE_IN_PROGRESS while its offsets are being fetched and
+its transaction ends revokes its partitions, and then takes the offsets for those of its next generation: it reads and
+commits partitions of another member, which no broker can see. On a busy machine one run in about thirty did so.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ TIMEOUT_S: Final = 550
 DOWNLOAD_S: Final = 300.0
 CHAINS: Final = ("TestGroupETL", "TestTxnEtl")
 ON_ONE: Final = "Test848RegexBrokerResolves"
+EAGER: Final = "^TestTxnEtl$/^range$"
 SHARE: Final = {
     "TestConsumeRegexShareSkipsInternal",
     "TestShareGroup",
@@ -81,6 +87,7 @@ def test_regular_expression_is_resolved() -> None:
 @pytest.mark.parametrize("name, records", [*zip(CHAINS, ("10000", "30000"), strict=True)])
 def test_chains_of_groups_read_each_record_once(name: str, records: str) -> None:
     with Server() as server:
-        found = ran(server, name, KGO_TEST_RECORDS=records, KGO_TEST_UNSAFE="")
-    protocols = ("range", "range/848", "cooperative-sticky", "cooperative-sticky/static", "sticky/848")
-    assert found == dict.fromkeys([name, *(f"{name}/{each}" for each in (*protocols, "sticky/848/static"))], "PASS")
+        found = ran(server, name, EAGER, KGO_TEST_RECORDS=records, KGO_TEST_UNSAFE="")
+    protocols = ["cooperative-sticky", "cooperative-sticky/static", "sticky/848", "sticky/848/static"]
+    protocols += ["range", "range/848"] if name == "TestGroupETL" else []
+    assert found == dict.fromkeys([name, *(f"{name}/{each}" for each in protocols)], "PASS")

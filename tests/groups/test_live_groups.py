@@ -11,6 +11,7 @@ import pytest
 from kedge import NewTopic, TopicPartition
 from kedge.controller.coordinators import CoordinatorError
 from kedge.controller.coordinators.turn import Answered
+from kedge.controller.groups.coordinator import Coordinator
 from kedge.controller.groups.records import Committed, Record
 from kedge.controller.groups.replies import FetchedOffsets, Joined, Listed, OffsetErrors, State, Synced
 from kedge.controller.groups.requests import Commit, FetchOffsets, Heartbeat, Join, Sync
@@ -231,6 +232,32 @@ def test_new_leader_answers_when_it_knows_what_was_acknowledged(live: Groups) ->
     with live.cluster.lock:
         replica.epoch_start = replica.log.end_offset
     assert live.committed("g") == 1
+
+
+def test_coordinator_that_fails_is_loaded_with_all_that_it_appended(
+    live: Groups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.commit("g", 1)
+    followers = sorted({1, 2, 3} - {live.leader})
+    for broker in followers:
+        live.cluster.pause_broker(broker)
+    under_way = live.groups.ask(None, Commit("g", {TP: Committed(2)}))
+    ask = Coordinator.ask
+
+    def failing(coordinator: Coordinator, asked: Any, ticket: Any, now_ms: int) -> Any:
+        if isinstance(asked, Heartbeat):
+            raise TypeError("planted")
+        return ask(coordinator, asked, ticket, now_ms)
+
+    monkeypatch.setattr(Coordinator, "ask", failing)
+    with pytest.raises(TypeError, match="planted"):
+        live.groups.ask(None, Heartbeat("g", 1, "a")).result(WAIT_S)
+    assert under_way.result(WAIT_S) == OffsetErrors({TP: CoordinatorError.NOT_COORDINATOR})
+    asked = live.groups.ask(None, FetchOffsets("g", (TP,))).result(WAIT_S)
+    assert asked == Answered(CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS)
+    for broker in followers:
+        live.cluster.resume_broker(broker)
+    assert live.committed("g") == 2
 
 
 def test_full_partition_of_groups_takes_commits() -> None:

@@ -43,7 +43,6 @@ class PartitionRules(Rules):
         nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self.committed.deleting else (NO_LEADER,)
         self.require(after.leader in (*after.isr, *nobody), 1, f"the leader is not in the isr: {said}")
         is_within = set(after.isr) <= set(after.members) or after.leader == LEADER_DURING_DELETE
-        is_within = is_within or (before is not None and _led(before) == _led(after))  # as another program wrote it
         self.require(is_within, 2, f"the isr is not within R and T: {said}")
         if before is None:
             topic = self.committed.topic(tp.topic)
@@ -131,7 +130,3 @@ class PartitionRules(Rules):
             grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # possible after a cancel
             if after.replicas == was not in {before.replicas, grown}:
                 self.require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")
-
-
-def _led(partition: Partition) -> tuple[object, ...]:
-    return partition.leader, partition.isr, partition.members
