@@ -11,13 +11,12 @@ from kedge.controller.coordinators import INTERNAL_TOPICS
 from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import Rig
 from kedge.controller.server.compaction import Compaction
-from kedge.controller.server.groups import LiveGroups
 from kedge.controller.server.logs import LiveLogs
 from kedge.controller.server.shelves import Shelves
-from kedge.controller.server.transactions import LiveTransactions
 from kedge.controller.wire.data.compacting import BatchRecords
 from kedge.controller.wire.groups import GroupRecords
 from kedge.controller.wire.transactions import TransactionRecords
+from tests.coordinators.defects import Defects, FailingGroups, FailingTransactions
 from tests.verify.memory import check_memory
 from tests.verify.trouble import TROUBLE
 from tests.verify.world import World as Troubled
@@ -43,9 +42,10 @@ class World:
         self.logs = LiveLogs(brokers, network.settings, soon, lambda _: None, shelves, clock=clock)
         self.logs.begin(BatchRecords())
         self.compaction = Compaction(self.logs, lambda: self.now_ms)
-        self.groups = LiveGroups(brokers, self.logs, soon)
+        self.groups = FailingGroups(brokers, self.logs, soon)
         self.groups.begin(GroupRecords())
-        self.transactions = LiveTransactions(brokers, self.logs, soon, self.groups)
+        self.transactions = FailingTransactions(brokers, self.logs, soon, self.groups)
+        self.defects = self.groups.defects = self.transactions.defects = Defects(f"{name}/{seed}")
         self.transactions.begin(TransactionRecords())
         for topic in sorted(INTERNAL_TOPICS):
             self.rig.create_topic(topic, INTERNAL_PARTITIONS, 3, configs=OFTEN)
@@ -82,6 +82,7 @@ class World:
 
     def mishap(self, kind: str, moved: TopicPartition) -> None:
         """One of `CLUSTER_MISHAPS`. `moved`: the partition that "move" moves."""
+        self.defects.plan()
         broker, mishaps = self.chance.choice([*self.rig.brokers]), self.rig.mishaps
         if kind == "kill":
             mishaps.kill_broker(broker, at_once=self.chance.random() < 0.5)

@@ -52,14 +52,9 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/runtime/test_transcripts.py",
         ),
     ),
-    "groups": Room(
-        ("controller/groups/*",),
-        (
-            "tests/groups/test_bounds.py",
-            "tests/groups/test_coordinator.py",
-            "tests/groups/test_transcripts.py",
-        ),
-    ),
+    "runtime": Room(("controller/runtime/*",), ("tests/runtime", "tests/simulation/test_leaders.py")),
+    "groups": Room(("controller/groups/*", "controller/coordinators/*"), ("tests/groups", "tests/transactions")),
+    "transactions": Room(("controller/transactions/*",), ("tests/transactions",)),
     "simulated": Room(
         ("controller/simulated/*",),
         (

@@ -12,7 +12,7 @@ from kedge.controller.runtime.journal import FolderSink, Journal, Reading
 from tests.verify.explore import run_seed
 
 FAST = range(1, 9)
-BLOCKS = [range(first, first + 20) for first in range(9, 69, 20)]
+MANY = range(9, 49)
 LONG = range(5_001, 5_004)
 
 
@@ -49,10 +49,9 @@ def test_the_journal_of_a_broken_cluster_is_a_legal_trace(seed: int, tmp_path: P
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
-def test_the_journals_of_many_broken_clusters_are_legal_traces(seeds: range, tmp_path: Path) -> None:
+def test_the_journals_of_many_broken_clusters_are_legal_traces(tmp_path: Path) -> None:
     """Over enough of them every way in which a move ends is there, and every row of a completion."""
-    events = sum((_legal(tmp_path / str(seed), seed, 300) for seed in seeds), Counter[str]())
+    events = sum((_legal(tmp_path / str(seed), seed, 300) for seed in MANY), Counter[str]())
     for event in ("TargetReplaced", "TargetCleared", "ReplicasGrown", "IsrShrunk", "IntentDropped", "ForeignChange"):
         assert events[event] > 0, event
 

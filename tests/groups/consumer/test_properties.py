@@ -139,14 +139,15 @@ class Groups(RuleBasedStateMachine):
 
     @rule(number=SLOTS, topics=st.sampled_from(["orders", "orders,other"]))
     def join(self, number: int, topics: str) -> None:
-        """In a classic group it gives everything back before."""
+        """In a classic group it gives everything back before. One that was removed uses nothing, either: no coordinator
+        knows what it had."""
         slot, group = self.slots[number], self.driven.coordinator.groups.get("g")
         if slot.waits:
             return
         if not slot.is_classic:
             slot.is_classic, slot.member_id = True, ""
             slot.forget()
-        if group is None or group.consumer is None:
+        if group is None or group.consumer is None or slot.member_id not in group.consumer.members:
             slot.using = slot.assigned = NONE
         names = sorted(self.driven.coordinator.topics.named(slot.using))
         owned = ",".join(f"{topic}-{partition}" for topic, partition in names)
