@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import abc
 import logging
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, InvalidStateError
@@ -178,13 +177,15 @@ class Coordinators(abc.ABC, Generic[M, C]):
             return
         if led is None:
             led = self._new(place, replica, self._codec)
+        if led.ends is not None and led.ends.done():
+            self._take_end(led, led.ends)
         if may_load and led.can_load:
             led.coordinator.load(led.read())
             self._turn(led, led.coordinator.loaded, self._now_ms())
             self._loaded(led)
 
-    def _new(self, place: tuple[int, int], replica: Replica, codec: C, start: int = 0) -> Led[M]:
-        named = (place[0], replica, replica.leader_epoch, start, self._made(codec), self.logs, codec)
+    def _new(self, place: tuple[int, int], replica: Replica, codec: C) -> Led[M]:
+        named = (place[0], replica, replica.leader_epoch, self._made(codec), self.logs, codec)
         led = self._led[place] = Led(*named, self._ended)
         return led
 
@@ -201,15 +202,18 @@ class Coordinators(abc.ABC, Generic[M, C]):
             return
         place = (led.broker_id, led.tp.partition)
         self._unload(place)
-        again = self._new(place, led.replica, self._codec, sys.maxsize)
+        again = self._new(place, led.replica, self._codec)
+        again.ends = self._end_of_log(again)
 
-        def is_in_log(ends: Future[EpochEnd]) -> None:
-            if not ends.exception() and not ends.result().error:
-                again.start = ends.result().end_offset
+    def _end_of_log(self, led: Led[M]) -> Future[EpochEnd]:
+        """Where it ends once all is in it that was appended before."""
+        return self.logs.end_of_epoch(led.broker_id, led.tp, led.leader_epoch, led.leader_epoch)
 
-        # behind what was appended before
-        ends = self.logs.end_of_epoch(led.broker_id, led.tp, led.leader_epoch, led.leader_epoch)
-        ends.add_done_callback(is_in_log)
+    def _take_end(self, led: Led[M], ends: Future[EpochEnd]) -> None:
+        if ends.exception() or ends.result().error:
+            led.ends = self._end_of_log(led)  # what leads may not know its epoch yet
+        else:
+            led.start, led.ends = ends.result().end_offset, None
 
     # --- answers and appends
 

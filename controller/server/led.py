@@ -17,7 +17,7 @@ import attrs
 
 from ..coordinators import Append, CoordinatorError, Machine
 from ..coordinators.records import Producer, RecordCodec
-from ..model.logs import Appended, LogError
+from ..model.logs import Appended, EpochEnd, LogError
 from ..model.values import TopicPartition
 from ..simulated.replica import Replica
 from .appending import ACKS_ALL
@@ -47,18 +47,19 @@ log = logging.getLogger(__name__)
 @attrs.define(eq=False)
 class Led(Generic[M]):
     """The coordinator while `replica` leads under that epoch. `start`: the high watermark from which on all is readable
-    that one before it under this epoch appended. `ended`: is called with the result of each append. `due`: records to
-    append."""
+    that one before it under this epoch appended. `ends`: the answer that says so, until it is heard. `ended`: is called
+    with the result of each append. `due`: records to append."""
 
     broker_id: int
     replica: Replica
     leader_epoch: int
-    start: int
     coordinator: M
     logs: LiveLogs
     codec: RecordCodec[Any]
     ended: Callable[[Led[M], Append, CoordinatorError], None]
     due: list[Append] = attrs.field(factory=list)
+    start: int = 0
+    ends: Future[EpochEnd] | None = None
 
     @property
     def tp(self) -> TopicPartition:
@@ -68,9 +69,8 @@ class Led(Generic[M]):
     @property
     def can_load(self) -> bool:
         """Whether the coordinator must be loaded, and all records that a former one appended are readable."""
-        return not self.coordinator.is_loaded and self.replica.log.high_watermark >= max(
-            self.start, self.replica.epoch_start
-        )
+        start = max(self.start, self.replica.epoch_start)
+        return not self.coordinator.is_loaded and self.ends is None and self.replica.log.high_watermark >= start
 
     def read(self) -> list[Any]:
         """The records of the log: the last one of each key."""

@@ -35,6 +35,13 @@ BROKEN = [
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("kind, seed", [("consumers", 308), ("transactions", 59)])
+def test_coordinator_that_failed_is_loaded_once_its_broker_knows_its_epoch(kind: str, seed: int) -> None:
+    run = run_seed(kind, seed)
+    assert run.error is None, run.error
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(1, 11))
 @pytest.mark.parametrize("kind", KINDS)
 def test_promises_are_kept_whatever_happens(kind: str, seed: int) -> None:
