@@ -3,8 +3,8 @@
 Rules
 * A module runs on one worker, since its fixtures are made once a module (`--dist loadscope`).
 * The tests of a scope of SHARED start JVMs for a whole session, so one worker runs all of them, except those of ALONE,
-  whose JVMs belong to one test. Kafka's clients and brokers are one scope: two clusters of Kafka at once leave no
-  processor for the tests beside them.
+  which have none, or one for each test: with these, the scope of Kafka's clients took as long as the whole run. Kafka's
+  clients and brokers are one scope: two clusters of Kafka at once leave no processor for the tests beside them.
 * These scopes begin first, then modules with slow tests: otherwise one worker ends minutes after the others.
 """
 
@@ -20,7 +20,11 @@ SHARED: Final = {
     "spark": ("tests/pipeline_spark/", *(f"tests/pipeline_journal/test_{name}.py" for name in JOURNAL_ON_SPARK)),
     "kafka": ("tests/kafka_brokers/", "tests/kafka/", "tests/clients/"),
 }
-ALONE: Final = tuple(f"tests/pipeline_spark/test_{name}.py" for name in ("job", "lakes"))
+ALONE: Final = (
+    "tests/clients/test_franz_go_itself.py",
+    "tests/pipeline_spark/test_job.py",
+    "tests/pipeline_spark/test_lakes.py",
+)
 
 
 class Scheduling(LoadScopeScheduling):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.verify.__main__ import main
 from tests.verify.soak.command import growth, growth_per_record
+from tests.verify.soak.ledger import Ledger
 
 pytestmark = [
     pytest.mark.server,
@@ -20,6 +21,15 @@ def test_a_short_soak_loses_nothing_and_has_no_finding(capsys: pytest.CaptureFix
     verdict = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert verdict["acknowledged"] > 0
     assert (verdict["lost"], verdict["unread"], verdict["tree"], verdict["journals"]) == (0, 0, "", "")
+    assert verdict["wrong"] == []
+
+
+def test_number_that_is_there_twice_or_too_often_is_wrong() -> None:
+    ledger = Ledger("127.0.0.1:1", seed=1)
+    ledger.committed, ledger.aborted, ledger.unknown = {1, 2}, {3}, {4, 5}
+    assert ledger.wrong({1: 3, 2: 3, 4: 3}, {1: 3, 2: 3, 4: 3}) == []
+    written, copied = {1: 3, 2: 2, 3: 1, 4: 1, 5: 3, 6: 3}, {1: 4, 2: 2, 3: 1, 4: 1, 5: 0, 6: 3}
+    assert [said.partition(":")[0] for said in ledger.wrong(written, copied)] == ["1", "2", "3", "4", "5", "6"]
 
 
 def test_a_process_that_grows_is_seen() -> None:

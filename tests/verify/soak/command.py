@@ -23,6 +23,7 @@ from tests.kit.memory import resident
 from tests.kit.waiting import until
 from tests.verify.soak.brokers import BROKERS
 from tests.verify.soak.deeds import HEAL_S, KEDGE, Deeds
+from tests.verify.soak.ledger import Ledger
 from tests.verify.soak.traffic import Traffic
 
 STORES: Final[Mapping[str, Callable[[], Any]]] = {
@@ -78,13 +79,20 @@ def run(options: argparse.Namespace) -> int:
             traffic.look_after()
             return traffic.is_all_read
 
-        with Traffic(brokers.bootstrap) as traffic:
+        def all_copied() -> bool:
+            written, copied = ledger.found()
+            return written == copied
+
+        with Traffic(brokers.bootstrap) as traffic, Ledger(brokers.bootstrap, options.seed) as ledger:
             done = _until_over(deeds, options.minutes * 60, sample)
             deeds.until_healed()
             traffic.stop_writing()
+            ledger.stop_writing()
             with suppress(AssertionError):  # the verdict says what is missing
                 until(all_read, "the group has read all", HEAL_S)
+                until(all_copied, "all is copied", HEAL_S)
             lost = len(traffic.acknowledged - traffic.there())
+            wrong = ledger.wrong(*ledger.found())
         grew = {name: (growth_per_record if name == brokers.name else growth)(found) for name, found in memory.items()}
         verdict = {
             "store": f"{options.store} {ensemble.version}",
@@ -96,6 +104,13 @@ def run(options: argparse.Namespace) -> int:
             "readers_replaced": traffic.replaced,
             "unread": traffic.unread,
             "lost": lost,
+            "transactions": {
+                "committed": len(ledger.committed),
+                "aborted": len(ledger.aborted),
+                "unknown": len(ledger.unknown),
+                "clients_restarted": ledger.restarts,
+            },
+            "wrong": wrong,
             "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},
             "grew": {name: round(rate, 2) for name, rate in grew.items()},
             "tree": _command("store", "audit", url),
@@ -103,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
         }
     _say(verdict)
     is_flat = all(rate <= GROWTH_MAX for rate in grew.values())
-    if lost or verdict["unread"] or not is_flat or verdict["tree"] or verdict["journals"]:
+    if lost or wrong or verdict["unread"] or not is_flat or verdict["tree"] or verdict["journals"]:
         return 1
     shutil.rmtree(folder)
     return 0

@@ -17,10 +17,13 @@ import kafka
 from kafka.admin import NewTopic
 
 from tests.kit.waiting import until
+from tests.verify.soak import ledger
+from tests.verify.soak.ledger import COPIES, LEDGER
 from tests.verify.soak.traffic import PARTITIONS, TOPIC
 from tests.wire.attacks import ATTACKS
 
 SPARE: Final = "spare"
+KEPT: Final = {TOPIC: PARTITIONS, LEDGER: ledger.PARTITIONS, COPIES: ledger.PARTITIONS}
 REPLICAS: Final = 3
 KEDGE: Final = (sys.executable, "-c", "from kedge.controller.cli import main; main()")
 HEAL_S: Final = 300.0
@@ -79,7 +82,8 @@ class Deeds:
     def prepare(self) -> None:
         """The topics are there."""
         configs = {"min.insync.replicas": "2"}
-        self._admin.create_topics([NewTopic(TOPIC, PARTITIONS, REPLICAS, topic_configs=configs)])
+        for topic, partitions in KEPT.items():
+            self._admin.create_topics([NewTopic(topic, partitions, REPLICAS, topic_configs=configs)])
         self._admin.create_topics([NewTopic(SPARE, 4, REPLICAS)])
         self.until_healed()
 
@@ -99,7 +103,7 @@ class Deeds:
     def _unhealed(self) -> str:
         """What is not healed; empty if all is."""
         try:
-            topics = self._admin.describe_topics([TOPIC, SPARE])
+            topics = self._admin.describe_topics([*KEPT, SPARE])
             moving = self._admin.list_partition_reassignments()
         except kafka.errors.KafkaError as error:
             self._renew()

@@ -1,0 +1,141 @@
+"""Stock clients with transactions. One writes each number to three partitions, or aborts; another one copies what is
+committed, with its place in the same transaction. So each number is there three times or not at all, in both topics."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, Self
+
+import confluent_kafka as ck
+
+LEDGER: Final = "ledger"
+COPIES: Final = "copies"
+PARTITIONS: Final = 6
+TIMES: Final = 3
+WAIT_S: Final = 30.0
+SHOWN_MAX: Final = 10
+
+
+class Ledger:
+    """`with Ledger(bootstrap, seed) as ledger:` both clients, each in a thread. `unknown`: numbers whose client did not
+    hear how their transaction ended. `restarts`: how often a client began again after an error."""
+
+    def __init__(self, bootstrap: str, seed: int) -> None:
+        self._basis = {"bootstrap.servers": bootstrap, "log_level": 0}
+        self._chance = random.Random(seed)
+        self.committed: set[int] = set()
+        self.aborted: set[int] = set()
+        self.unknown: set[int] = set()
+        self.restarts = 0
+        self._next = 0
+        self._writes, self._copies = threading.Event(), threading.Event()
+        self._writer = threading.Thread(target=self._again_while, args=(self._writes, self._write))
+        self._copier = threading.Thread(target=self._again_while, args=(self._copies, self._copy))
+
+    def __enter__(self) -> Self:
+        for event, thread in ((self._writes, self._writer), (self._copies, self._copier)):
+            event.set()
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop_writing()
+        self._copies.clear()
+        self._copier.join()
+
+    def stop_writing(self) -> None:
+        """Returns once the last transaction has ended."""
+        self._writes.clear()
+        self._writer.join()
+
+    def found(self) -> tuple[Counter[int], Counter[int]]:
+        """How often each number can be read in the ledger, and among the copies."""
+        return self._read(LEDGER), self._read(COPIES)
+
+    def wrong(self, ledger: Mapping[int, int], copies: Mapping[int, int]) -> list[str]:
+        """Numbers that are not there as often as they must be; the first of many."""
+        right = {number: {TIMES} for number in self.committed} | {number: {0} for number in self.aborted}
+        right |= {number: {0, TIMES} for number in self.unknown}
+        numbers = sorted({*right, *ledger, *copies})
+        said = [
+            f"{number}: {ledger.get(number, 0)} times, {copies.get(number, 0)} copies"
+            for number in numbers
+            if ledger.get(number, 0) not in right.get(number, {0}) or copies.get(number, 0) != ledger.get(number, 0)
+        ]
+        return said[:SHOWN_MAX]
+
+    # --- the clients
+
+    def _again_while(self, goes_on: threading.Event, work: Callable[[threading.Event], None]) -> None:
+        """New clients under the same id take over from those that met an error, as a supervisor restarts a process."""
+        while goes_on.is_set():
+            try:
+                work(goes_on)
+            except ck.KafkaException:
+                self.restarts += 1
+
+    def _write(self, goes_on: threading.Event) -> None:
+        client = self._producer("ledger")
+        while goes_on.is_set():
+            self._next += 1
+            number = self._next
+            self.unknown.add(number)
+            client.begin_transaction()
+            for partition in self._chance.sample(range(PARTITIONS), TIMES):
+                client.produce(LEDGER, b"%d" % number, partition=partition)
+            if self._chance.random() < 0.2:
+                client.abort_transaction(WAIT_S)
+                self.aborted.add(number)
+            else:
+                client.commit_transaction(WAIT_S)
+                self.committed.add(number)
+            self.unknown.remove(number)
+
+    def _copy(self, goes_on: threading.Event) -> None:
+        client = self._producer("copier")
+        with self._consumer("copiers", {"session.timeout.ms": 6_000}) as source:
+            source.subscribe([LEDGER])
+            while goes_on.is_set():
+                found = [message for message in source.consume(200, 0.2) if message.error() is None]
+                if not found:
+                    continue
+                client.begin_transaction()
+                for message in found:
+                    client.produce(COPIES, message.value(), partition=message.partition())
+                place = source.position(source.assignment())
+                client.send_offsets_to_transaction(place, source.consumer_group_metadata(), WAIT_S)
+                client.commit_transaction(WAIT_S)
+
+    def _producer(self, name: str) -> ck.Producer:
+        settings = {**self._basis, "transactional.id": name, "transaction.timeout.ms": 20_000}
+        client = ck.Producer(settings)
+        client.init_transactions(WAIT_S)
+        return client
+
+    @contextmanager
+    def _consumer(self, group: str, more: Mapping[str, Any]) -> Iterator[ck.Consumer]:
+        """It reads what is committed, from the beginning where the group has no place yet."""
+        named = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        client = ck.Consumer({**self._basis, **named, "isolation.level": "read_committed", **more})
+        try:
+            yield client
+        finally:
+            with suppress(ck.KafkaException):
+                client.close()
+
+    def _read(self, topic: str) -> Counter[int]:
+        counts, ended = Counter[int](), set[int]()
+        with self._consumer("check", {"enable.partition.eof": True}) as client:
+            client.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in range(PARTITIONS)])
+            while len(ended) < PARTITIONS:
+                for message in client.consume(1_000, 1.0):
+                    error = message.error()
+                    if error is None:
+                        counts[int(message.value())] += 1
+                    elif error.code() == ck.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
+                        ended.add(message.partition())
+        return counts
