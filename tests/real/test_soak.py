@@ -20,6 +20,7 @@ def test_a_short_soak_loses_nothing_and_has_no_finding(capsys: pytest.CaptureFix
     assert main(["soak", "--store", "etcd", "--minutes", "0.2", "--seed", "3"]) == 0
     verdict = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert verdict["acknowledged"] > 0
+    assert verdict["transactions"]["committed"] > 0
     assert (verdict["lost"], verdict["unread"], verdict["tree"], verdict["journals"]) == (0, 0, "", "")
     assert verdict["wrong"] == []
 

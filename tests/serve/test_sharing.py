@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+import confluent_kafka as ck
 import kafka
 import pytest
 from kafka.admin import NewTopic
@@ -99,6 +100,20 @@ def test_clients_may_begin_at_either(leading: Running, standing_by: Running) -> 
 def copies_all(at: Running) -> bool:
     """Whether it shows the rate in all that the test is about."""
     return bool(1_200 < at.status()["copy_rate_bytes_s"] < 2_800)
+
+
+def test_transactions_are_answered_where_the_brokers_are(standing_by: Running) -> None:
+    basis = {"bootstrap.servers": standing_by.at["bootstrap"]}
+    consumer = ck.Consumer({**basis, "group.id": "g"})
+    producer = ck.Producer({**basis, "transactional.id": "t"})
+    producer.init_transactions(DEADLINE_S)
+    producer.begin_transaction()
+    producer.produce("orders", b"a", partition=0)
+    place = [ck.TopicPartition("orders", 0, 1)]
+    producer.send_offsets_to_transaction(place, consumer.consumer_group_metadata(), DEADLINE_S)
+    producer.commit_transaction(DEADLINE_S)
+    assert [each.offset for each in consumer.committed(place, DEADLINE_S)] == [1]
+    consumer.close()
 
 
 def test_active_page_shows_progress_of_brokers_elsewhere(leading: Running, store: tuple[str, str]) -> None:

@@ -2,6 +2,7 @@
 
     hosts       what has the coordinators: a protocol that a host implements (the live cluster's `transactions` does)
     records     records of `__transaction_state` as bytes
+    known       which partitions there are
     producers   InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn
     offsets     TxnOffsetCommit
     verifying   whether a batch may begin a transaction in a partition

@@ -16,16 +16,15 @@ from ...groups.requests import Commit
 from ...model.logs import LogError
 from ...model.values import TopicPartition
 from ..calls import Api, Call, on_named
-from ..coordinators import place_of
 from ..groups.hosts import NO_RIGHTS as NO_GROUP_RIGHTS
 from ..groups.hosts import Groups, ask, identity, may_topic
 from ..groups.hosts import may as may_group
 from ..groups.offsets import asked_of, committed_of, error_row, topics_of
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import cluster
 from ..slices import sliced
 from .hosts import NO_RIGHTS, OF_ID, may
+from .known import place_of
 from .verifying import AGAIN, Verifying
 
 _ADDS_SINCE: Final = 5
@@ -79,7 +78,7 @@ class _Offsets:
 
     async def _producer(self, call: Call, request: Request) -> Producer | CoordinatorError:
         """The producer, whose transaction includes the partition of the group."""
-        tp = place_of(await call.query(cluster, [OFFSETS_TOPIC]), request.group_id)
+        tp = await place_of(self.verifying.logs, OFFSETS_TOPIC, request.group_id)
         if tp is None:
             return CoordinatorError.NOT_COORDINATOR
         producer = Producer(request.producer_id, request.producer_epoch)

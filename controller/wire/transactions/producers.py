@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
 
 from ...coordinators import OFFSETS_TOPIC, CoordinatorError
+from ...model.errors import NotController
 from ...model.values import TopicPartition
 from ...transactions.changes import NEW_EPOCHS
 from ...transactions.replies import Identified
@@ -21,9 +23,10 @@ from ..data.produce import init_idempotent
 from ..groups.hosts import identity
 from ..messages import messages_of
 from ..protocol import Answer, Request
-from ..reading import INTERNAL, cluster
+from ..reading import INTERNAL
 from ..security.acls import CLUSTER, GROUP, TOPIC
-from ..slices import in_parts, sliced
+from ..slices import sliced
+from . import known
 from .hosts import NO_RIGHTS, OF_ID, Transactions, error_of, may, partitions_in
 
 _FENCED_SINCE: Final = 2
@@ -72,7 +75,10 @@ class _Producers:
             return {"error_code": int(NO_RIGHTS)}
         if not call.may("READ", GROUP + request.group_id):
             return {"error_code": int(CoordinatorError.GROUP_AUTHORIZATION_FAILED)}
-        tp = place_of(await with_topic(call, OFFSETS_TOPIC, self.partitions), request.group_id)
+        tp = await known.place_of(self.logs, OFFSETS_TOPIC, request.group_id)
+        if tp is None:
+            with suppress(NotController):  # another process has the active one
+                tp = place_of(await with_topic(call, OFFSETS_TOPIC, self.partitions), request.group_id)
         if tp is None:
             return {"error_code": int(CoordinatorError.COORDINATOR_NOT_AVAILABLE)}
         asked = AddPartitions(request.transactional_id, *_producer(request), [tp])
@@ -99,11 +105,21 @@ class _Producers:
         partitions = await partitions_in(topics, "partitions")
         if not may(call, "WRITE", transactional_id):
             return dict.fromkeys(partitions, NO_RIGHTS)
-        flaws = await _flaws(call, partitions)
+        flaws = await self._flaws(call, partitions)
         if flaws:
             return dict.fromkeys(partitions, CoordinatorError.OPERATION_NOT_ATTEMPTED) | flaws
         asked = AddPartitions(transactional_id, producer_id, producer_epoch, partitions)
         return dict.fromkeys(partitions, await error_of(self.transactions, call.broker_id, asked))
+
+    async def _flaws(self, call: Call, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CoordinatorError]:
+        """Why partitions cannot be part of a transaction."""
+        unknown, flaws = await known.unknown(self.logs, partitions), {}
+        async for tp in sliced(partitions):
+            if tp.topic in INTERNAL or not call.may("WRITE", TOPIC + tp.topic):
+                flaws[tp] = CoordinatorError.TOPIC_AUTHORIZATION_FAILED
+            elif tp in unknown:
+                flaws[tp] = CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION
+        return flaws
 
     async def _of_broker(self, call: Call, row: Any) -> dict[str, Any]:
         partitions = await partitions_in(row.topics, "partitions")
@@ -125,21 +141,6 @@ def table(transactions: Transactions, logs: Logs, partitions: int) -> Iterator[A
         yield Api(messages_of(name, versions), handler, on_named("WRITE", OF_ID), is_of_logs=True, never_waits=True)
     of_producers = on_named(OF_PRODUCER.operation, "the cluster, or WRITE on some topic (KIP-679)")
     yield Api(messages_of("InitProducerId", range(6)), handlers.init_producer_id, of_producers, is_of_logs=True)
-
-
-async def _flaws(call: Call, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CoordinatorError]:
-    """Why partitions cannot be part of a transaction."""
-    known = set()
-    async for part in in_parts(dict.fromkeys(tp.topic for tp in partitions)):
-        found = await call.query(cluster, list(part))
-        known |= {TopicPartition(topic.name, each.partition) for topic in found.topics for each in topic.partitions}
-    flaws = {}
-    async for tp in sliced(partitions):
-        if tp.topic in INTERNAL or not call.may("WRITE", TOPIC + tp.topic):
-            flaws[tp] = CoordinatorError.TOPIC_AUTHORIZATION_FAILED
-        elif tp not in known:
-            flaws[tp] = CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION
-    return flaws
 
 
 def _producer(row: Any, prefix: str = "") -> tuple[int, int]:
