@@ -15,8 +15,7 @@ import abc
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import attrs
@@ -28,7 +27,7 @@ from ..model.logs import EpochEnd
 from ..model.values import TopicPartition
 from ..simulated.broker import Broker
 from ..simulated.replica import Replica
-from .futures import complete, work_for
+from .futures import complete, fail, work_for
 from .led import Led, M
 from .logs import LiveLogs
 
@@ -194,15 +193,14 @@ class Coordinators(abc.ABC, Generic[M, C]):
         self._took(led, led.coordinator.unload(self._now_ms()))
 
     def _is_current(self, led: Led[M]) -> bool:
-        return self._led.get((led.broker_id, led.tp.partition)) is led
+        return self._led.get(led.place) is led
 
     def _failed(self, led: Led[M]) -> None:
         """Load it again, when all that it has under way is in the log, and below the high watermark."""
         if not self._is_current(led) or self._codec is None:
             return
-        place = (led.broker_id, led.tp.partition)
-        self._unload(place)
-        again = self._new(place, led.replica, self._codec)
+        self._unload(led.place)
+        again = self._new(led.place, led.replica, self._codec)
         again.ends = self._end_of_log(again)
 
     def _end_of_log(self, led: Led[M]) -> Future[EpochEnd]:
@@ -226,8 +224,7 @@ class Coordinators(abc.ABC, Generic[M, C]):
             log.exception("the coordinator of %s on broker %d failed, and is loaded again", led.tp, led.broker_id)
             self._failed(led)
             if future is not None:
-                with suppress(InvalidStateError):
-                    future.set_exception(error)
+                fail(future, error)
         else:
             self._took(led, output)
 

@@ -16,6 +16,12 @@ def complete(future: Future[T], result: T) -> None:
         future.set_result(result)
 
 
+def fail(future: Future[Any], error: Exception) -> None:
+    """Raise it to the caller, unless the future is cancelled or has its result."""
+    with suppress(InvalidStateError):
+        future.set_exception(error)
+
+
 def work_for(future: Future[Any], work: Callable[[], object]) -> Callable[[], None]:
     """`work` as a call for `Steps.soon`: what it raises is raised to the caller, by the future."""
 
@@ -23,7 +29,6 @@ def work_for(future: Future[Any], work: Callable[[], object]) -> Callable[[], No
         try:
             work()
         except Exception as error:  # noqa: BLE001 - it goes to the caller
-            with suppress(InvalidStateError):
-                future.set_exception(error)
+            fail(future, error)
 
     return run

@@ -67,6 +67,11 @@ class Led(Generic[M]):
         return TopicPartition(self.replica.topic, self.replica.partition)
 
     @property
+    def place(self) -> tuple[int, int]:
+        """The broker, and the number of the partition."""
+        return self.broker_id, self.replica.partition
+
+    @property
     def can_load(self) -> bool:
         """Whether the coordinator must be loaded, and all records that a former one appended are readable."""
         start = max(self.start, self.replica.epoch_start)

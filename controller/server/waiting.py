@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from concurrent.futures import Future
 from typing import Final, TypeAlias
 
 import attrs
@@ -22,7 +21,7 @@ import attrs
 from ..model.logs import Fetched, FetchFrom, LogError
 from ..model.values import TopicPartition
 from ..runtime.turns import Turns, Work
-from .futures import complete
+from .futures import complete, fail
 from .reading import BATCHES_MAX
 
 _LOOKED_AT: Final = 1_000  # partitions in a step
@@ -120,8 +119,7 @@ class Fetches:
                 one.changed.clear()  # a change while it is read comes after this
                 yield from self._read(one)
         except Exception as error:  # noqa: BLE001 - it goes to the caller
-            with suppress(InvalidStateError):
-                one.future.set_exception(error)
+            fail(one.future, error)
         one.is_looked_at = one.future.done()
         if one.future.done():
             del self._open[one]

@@ -23,8 +23,8 @@ from ..groups.offsets import asked_of, committed_of, error_row, topics_of
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..slices import sliced
+from . import known
 from .hosts import NO_RIGHTS, OF_ID, may
-from .known import place_of
 from .verifying import AGAIN, Verifying
 
 _ADDS_SINCE: Final = 5
@@ -78,7 +78,7 @@ class _Offsets:
 
     async def _producer(self, call: Call, request: Request) -> Producer | CoordinatorError:
         """The producer, whose transaction includes the partition of the group."""
-        tp = await place_of(self.verifying.logs, OFFSETS_TOPIC, request.group_id)
+        tp = await known.place_of(self.verifying.logs, OFFSETS_TOPIC, request.group_id)
         if tp is None:
             return CoordinatorError.NOT_COORDINATOR
         producer = Producer(request.producer_id, request.producer_epoch)
