@@ -25,7 +25,6 @@ class Defects:
         chance = random.Random(f"{name}/defects")
         self._chance = chance if chance.random() < 0.5 else None
         self._left = -1  # pieces of work up to the one that fails; -1: none fails
-        self.count = 0
 
     def plan(self) -> None:
         """Perhaps one of the next pieces of work fails."""
@@ -39,7 +38,6 @@ class Defects:
             return work
         assert self._chance is not None
         is_done = self._chance.random() < 0.5
-        self.count += 1
 
         def fails(*args: Any, **named: Any) -> Output:
             if is_done:

@@ -12,7 +12,7 @@ from kedge.controller.runtime.journal import FolderSink, Journal, Reading
 from tests.verify.explore import run_seed
 
 FAST = range(1, 9)
-MANY = range(9, 49)
+MANY = range(9, 69)
 LONG = range(5_001, 5_004)
 
 

@@ -8,14 +8,17 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import confluent_kafka as ck
+
+from tests.verify.soak.traffic import values_of
 
 LEDGER: Final = "ledger"
 COPIES: Final = "copies"
 PARTITIONS: Final = 6
 TIMES: Final = 3
+COMMITTED: Final = {"isolation.level": "read_committed"}
 WAIT_S: Final = 30.0
 SHOWN_MAX: Final = 10
 
@@ -97,7 +100,7 @@ class Ledger:
 
     def _copy(self, goes_on: threading.Event) -> None:
         client = self._producer("copier")
-        with self._consumer("copiers", {"session.timeout.ms": 6_000}) as source:
+        with self._source() as source:
             source.subscribe([LEDGER])
             while goes_on.is_set():
                 found = [message for message in source.consume(200, 0.2) if message.error() is None]
@@ -117,10 +120,10 @@ class Ledger:
         return client
 
     @contextmanager
-    def _consumer(self, group: str, more: Mapping[str, Any]) -> Iterator[ck.Consumer]:
-        """It reads what is committed, from the beginning where the group has no place yet."""
-        named = {"group.id": group, "enable.auto.commit": False, "auto.offset.reset": "earliest"}
-        client = ck.Consumer({**self._basis, **named, "isolation.level": "read_committed", **more})
+    def _source(self) -> Iterator[ck.Consumer]:
+        """It begins where the last copies ended."""
+        group = {"group.id": "copiers", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        client = ck.Consumer({**self._basis, **COMMITTED, **group, "session.timeout.ms": 6_000})
         try:
             yield client
         finally:
@@ -128,14 +131,4 @@ class Ledger:
                 client.close()
 
     def _read(self, topic: str) -> Counter[int]:
-        counts, ended = Counter[int](), set[int]()
-        with self._consumer("check", {"enable.partition.eof": True}) as client:
-            client.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in range(PARTITIONS)])
-            while len(ended) < PARTITIONS:
-                for message in client.consume(1_000, 1.0):
-                    error = message.error()
-                    if error is None:
-                        counts[int(message.value())] += 1
-                    elif error.code() == ck.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
-                        ended.add(message.partition())
-        return counts
+        return Counter(map(int, values_of({**self._basis, **COMMITTED}, topic, PARTITIONS)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Self
 
@@ -18,6 +18,21 @@ PAUSE_S: Final = 0.005
 STUCK_S: Final = 60.0
 POLL_S: Final = 30.0  # between two calls of a member; the default of 300 s is how long a stuck one stops its group
 VALUE: Final = b"%09d" + b"." * 91
+
+
+def values_of(settings: Mapping[str, Any], topic: str, partitions: int) -> Iterator[bytes]:
+    """What a new consumer reads of all partitions, from their beginnings to their ends."""
+    client = ck.Consumer({**settings, "group.id": "check", "enable.partition.eof": True})
+    client.assign([ck.TopicPartition(topic, p, ck.OFFSET_BEGINNING) for p in range(partitions)])
+    ended: set[int] = set()
+    while len(ended) < partitions:
+        for message in client.consume(1_000, 1.0):
+            error = message.error()
+            if error is None:
+                yield message.value()
+            elif error.code() == ck.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
+                ended.add(message.partition())
+    client.close()
 
 
 class Reader:
@@ -122,19 +137,7 @@ class Traffic:
 
     def there(self) -> set[int]:
         """What a new consumer reads of all partitions, from the beginning."""
-        client = ck.Consumer({**self._basis, "group.id": "check", "enable.partition.eof": True})
-        client.assign([ck.TopicPartition(TOPIC, p, ck.OFFSET_BEGINNING) for p in range(PARTITIONS)])
-        found: set[int] = set()
-        ended: set[int] = set()
-        while len(ended) < PARTITIONS:
-            for message in client.consume(1_000, 1.0):
-                error = message.error()
-                if error is None:
-                    found.add(int(message.value()[:9]))
-                elif error.code() == ck.KafkaError._PARTITION_EOF:  # noqa: SLF001 - its name
-                    ended.add(message.partition())
-        client.close()
-        return found
+        return {int(value[:9]) for value in values_of(self._basis, TOPIC, PARTITIONS)}
 
     @property
     def _basis(self) -> dict[str, Any]:
