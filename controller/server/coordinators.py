@@ -77,6 +77,17 @@ class Coordinators(abc.ABC, Generic[M, C]):
         self.soon(work_for(future, ask))
         return future
 
+    def place_of(self, name: str) -> Future[TopicPartition | None]:
+        """The partition of the topic that holds this name; None where no broker that is up knows the topic."""
+        future: Future[TopicPartition | None] = Future()
+
+        def find() -> None:
+            count = self._counted()
+            complete(future, TopicPartition(self.topic, partition_of(name, count)) if count else None)
+
+        self.soon(work_for(future, find))
+        return future
+
     # --- what is done about it, by the thread that steps
 
     def step(self) -> None:

@@ -50,7 +50,7 @@ class Leaders:
         """The replica that answers: the leader, if the broker leads (None: of any broker); for a debugging client the
         broker's own. LogError where there is none, or the leader epoch differs."""
         if broker_id is None:
-            found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
+            found = [_leading(self._held(broker, tp)) for broker in self.brokers.values() if broker.is_up]
             leading = [replica for replica in found if isinstance(replica, Replica)]
             led = max(leading, key=lambda replica: replica.leader_epoch) if leading else _worst(found)
         else:
@@ -82,4 +82,4 @@ def _leading(held: Replica | LogError) -> Replica | LogError:
 
 def _worst(errors: Collection[object]) -> LogError:
     known = LogError.NOT_LEADER_OR_FOLLOWER
-    return known if known in errors else LogError.UNKNOWN_TOPIC_OR_PARTITION
+    return known if known in errors or not errors else LogError.UNKNOWN_TOPIC_OR_PARTITION

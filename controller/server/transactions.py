@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future
 from functools import partial
 from typing import ClassVar, Final
@@ -21,6 +22,7 @@ from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, 
 from ..coordinators.records import RecordCodec
 from ..model.host import PartitionMetadata
 from ..model.logs import Appended, EndMarker, LogError
+from ..model.reductions import OFFLINE
 from ..model.values import TopicPartition
 from ..transactions import Coordinator, refused
 from ..transactions.changes import NEW_EPOCHS
@@ -75,6 +77,17 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
         self.soon(work_for(done, write))
         return done
+
+    def unknown(self, partitions: Iterable[TopicPartition]) -> Future[frozenset[TopicPartition]]:
+        """Those that no broker that is up knows, or that are to be removed (KIP-694). Any thread may call it."""
+        future: Future[frozenset[TopicPartition]] = Future()
+
+        def look() -> None:
+            newest = ((tp, self._newest(tp)) for tp in partitions)
+            complete(future, frozenset(tp for tp, found in newest if found is None or found.status_code == OFFLINE))
+
+        self.soon(work_for(future, look))
+        return future
 
     def _written(
         self, tp: TopicPartition, producer_id: int, marker: EndMarker, done: Future[Appended], written: Future[Appended]

@@ -31,11 +31,14 @@ DENIED = {
 OF_CLUSTER = {("ALTER", "CLUSTER"), ("CLUSTER_ACTION", "CLUSTER")}
 
 
-def opened(**options: Any) -> Iterator[RawClient]:
+def opened(*, down: int | None = None, **options: Any) -> Iterator[RawClient]:
+    """`down`: a broker that is dead."""
     with Living(groups={"offsets_partitions": 1}, **options) as living, RawClient(living.address) as client:
         living.topic("orders", [[1, 2, 3]] * 20)
         living.topic("hidden", [[1, 2, 3]])
         until(lambda: all(client.ask("FindCoordinator", 2, key="any", key_type=k).error_code == 0 for k in (0, 1)))
+        if down is not None:
+            living.cluster.kill_broker(down)
         until(lambda: initialized(client, "first").error_code == 0)
         yield client
 
@@ -54,6 +57,12 @@ def restricted() -> Iterator[RawClient]:
 def empowered(request: pytest.FixtureRequest) -> Iterator[RawClient]:
     """A client with one of the rights on the cluster."""
     yield from opened(authorizer=lambda _, *right: right == request.param or right not in OF_CLUSTER)
+
+
+@pytest.fixture
+def bereft() -> Iterator[RawClient]:
+    """A client of brokers of which one is dead."""
+    yield from opened(down=3)
 
 
 def initialized(client: RawClient, transactional_id: str | None, version: int = 4, **fields: Any) -> Any:
@@ -284,6 +293,16 @@ def test_offsets_follow_the_marker_of_the_transaction_before(client: RawClient) 
     until(lambda: committed(client, is_stable=True, group="etl") == (0, 199))
 
 
+def test_a_dead_broker_leaves_no_request_unanswered(bereft: RawClient) -> None:
+    """Nor does any other broker take a partition for known that only the dead one could know."""
+    producer = begun(bereft, 12)
+    assert add(bereft, producer, 99) == [3]
+    assert bereft.ask("AddOffsetsToTxn", 3, **of(producer), group_id="g").error_code == 0
+    until(lambda: commit(bereft, producer, 5) == 0)
+    assert end(bereft, producer, committed=True).error_code == 0
+    until(lambda: committed(bereft, is_stable=True) == (0, 5))
+
+
 # --- tools
 
 
@@ -332,7 +351,8 @@ def test_pattern_that_is_not_valid_lists_nothing(client: RawClient) -> None:
 
 @pytest.mark.parametrize("pattern", ["", None])
 def test_without_a_pattern_all_transactions_are_listed(client: RawClient, pattern: str | None) -> None:
-    assert {"first", "t"} <= set(listed(client, pattern)[1])
+    initialized(client, "second")
+    assert {"first", "second"} <= set(listed(client, pattern)[1])
 
 
 def test_features_are_listed_since_version_3(client: RawClient) -> None:

@@ -10,6 +10,7 @@ from ...coordinators import CoordinatorError
 from ...groups.records import GroupCodec
 from ...groups.replies import Listed, Reply
 from ...groups.requests import GroupRequest, GroupSettings
+from ...model.values import TopicPartition
 from ..calls import Api, Call, Handler, on_named
 from ..coordinators import answer_of
 from ..messages import messages_of
@@ -35,6 +36,9 @@ class Groups(Protocol):
 
     def listed(self, broker_id: int | None) -> Future[tuple[CoordinatorError, list[Listed]]]:
         """All groups whose coordinators are on this broker."""
+
+    def place_of(self, name: str) -> Future[TopicPartition | None]:
+        """The partition of `__consumer_offsets` that holds this group; None while there is no such topic."""
 
 
 Row: TypeAlias = tuple[str, range, Handler, str]

@@ -2,7 +2,6 @@
 
     hosts       what has the coordinators: a protocol that a host implements (the live cluster's `transactions` does)
     records     records of `__transaction_state` as bytes
-    known       which partitions there are
     producers   InitProducerId, AddPartitionsToTxn, AddOffsetsToTxn, EndTxn
     offsets     TxnOffsetCommit
     verifying   whether a batch may begin a transaction in a partition
@@ -45,7 +44,7 @@ def with_transactions(
     rows = (
         coordinators(partitions, BOTH),
         produce.row(logs, Aside(), verifying.append),
-        *producers.table(transactions, logs, partitions),
+        *producers.table(transactions, groups, logs, partitions),
         *offsets.table(groups, verifying),
         *tools.table(transactions, logs),
     )

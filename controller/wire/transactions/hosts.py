@@ -36,6 +36,9 @@ class Transactions(Protocol):
     def listed(self, broker_id: int | None) -> Future[tuple[CoordinatorError, list[Listed]]]:
         """All transactional ids whose coordinators are on this broker."""
 
+    def unknown(self, partitions: Iterable[TopicPartition]) -> Future[frozenset[TopicPartition]]:
+        """Those of the partitions that do not exist."""
+
     def end(
         self,
         broker_id: int | None,

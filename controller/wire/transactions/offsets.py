@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
-from ...coordinators import OFFSETS_TOPIC, CoordinatorError
+from ...coordinators import CoordinatorError
 from ...coordinators.records import Producer
 from ...groups.records import Committed
 from ...groups.replies import OffsetErrors
@@ -23,7 +24,6 @@ from ..groups.offsets import asked_of, committed_of, error_row, topics_of
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..slices import sliced
-from . import known
 from .hosts import NO_RIGHTS, OF_ID, may
 from .verifying import AGAIN, Verifying
 
@@ -78,7 +78,7 @@ class _Offsets:
 
     async def _producer(self, call: Call, request: Request) -> Producer | CoordinatorError:
         """The producer, whose transaction includes the partition of the group."""
-        tp = await known.place_of(self.verifying.logs, OFFSETS_TOPIC, request.group_id)
+        tp = await asyncio.wrap_future(self.groups.place_of(request.group_id))
         if tp is None:
             return CoordinatorError.NOT_COORDINATOR
         producer = Producer(request.producer_id, request.producer_epoch)

@@ -20,13 +20,12 @@ from ..calls import CLUSTER_ACTION, OF_PRODUCER, Api, Call, on_named
 from ..coordinators import place_of, with_topic
 from ..data.logs import Logs
 from ..data.produce import init_idempotent
-from ..groups.hosts import identity
+from ..groups.hosts import Groups, identity
 from ..messages import messages_of
 from ..protocol import Answer, Request
 from ..reading import INTERNAL
 from ..security.acls import CLUSTER, GROUP, TOPIC
 from ..slices import sliced
-from . import known
 from .hosts import NO_RIGHTS, OF_ID, Transactions, error_of, may, partitions_in
 
 _FENCED_SINCE: Final = 2
@@ -38,6 +37,7 @@ _NEW_EPOCHS_SINCE: Final = 5
 @attrs.frozen
 class _Producers:
     transactions: Transactions
+    groups: Groups
     logs: Logs
     partitions: int
 
@@ -75,7 +75,7 @@ class _Producers:
             return {"error_code": int(NO_RIGHTS)}
         if not call.may("READ", GROUP + request.group_id):
             return {"error_code": int(CoordinatorError.GROUP_AUTHORIZATION_FAILED)}
-        tp = await known.place_of(self.logs, OFFSETS_TOPIC, request.group_id)
+        tp = await asyncio.wrap_future(self.groups.place_of(request.group_id))
         if tp is None:
             with suppress(NotController):  # another process has the active one
                 tp = place_of(await with_topic(call, OFFSETS_TOPIC, self.partitions), request.group_id)
@@ -113,7 +113,7 @@ class _Producers:
 
     async def _flaws(self, call: Call, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CoordinatorError]:
         """Why partitions cannot be part of a transaction."""
-        unknown, flaws = await known.unknown(self.logs, partitions), {}
+        unknown, flaws = await asyncio.wrap_future(self.transactions.unknown(partitions)), {}
         async for tp in sliced(partitions):
             if tp.topic in INTERNAL or not call.may("WRITE", TOPIC + tp.topic):
                 flaws[tp] = CoordinatorError.TOPIC_AUTHORIZATION_FAILED
@@ -129,9 +129,9 @@ class _Producers:
         return {"transactional_id": row.transactional_id, "topic_results": await _by_topic(errors)}
 
 
-def table(transactions: Transactions, logs: Logs, partitions: int) -> Iterator[Api]:
+def table(transactions: Transactions, groups: Groups, logs: Logs, partitions: int) -> Iterator[Api]:
     """The rows. `partitions`: of `__consumer_offsets`, if it has to be created."""
-    handlers = _Producers(transactions, logs, partitions)
+    handlers = _Producers(transactions, groups, logs, partitions)
     rows = (
         ("AddPartitionsToTxn", range(6), handlers.add_partitions_to_txn),
         ("AddOffsetsToTxn", range(5), handlers.add_offsets_to_txn),
