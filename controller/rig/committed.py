@@ -25,12 +25,14 @@ from .server import FOREIGN, Committed, RecordingServer
 
 @attrs.frozen
 class Change:
-    """A partition was `before` (None: it had no state key) and is `after`, by the commit `by`."""
+    """A partition was `before` (None: it had no state key) and is `after`, by the commit `by`. `partition_epoch`: that
+    of before."""
 
     tp: TopicPartition
     before: Partition | None
     after: Partition
     by: Committed
+    partition_epoch: int
 
 
 @attrs.frozen
@@ -263,7 +265,7 @@ class CommittedTree:
             if after is not None:
                 self.history[tp].pop()
             return None
-        return Change(tp, before, after, commit)
+        return Change(tp, before, after, commit, -1 if epoch is None else epoch)
 
 
 def _without(partition: Partition, adding: Replicas) -> Partition:

@@ -159,7 +159,7 @@ def test_partition_begins_under_the_epoch_due(fields: dict[str, Any], *, is_allo
     rig = Rig()
     (tp,) = rig.create_topic("t", replicas=[[1, 2]])
     found = attrs.evolve(rig.partition(tp), **fields)
-    change = Change(tp, None, found, Committed(1, "controller 101", ()))  # no controller writes what must not be
+    change = Change(tp, None, found, Committed(1, "controller 101", ()), -1)  # no controller writes what must not be
     with nullcontext() if is_allowed else pytest.raises(InvariantBroken, match="invariant 8"):
         rig.invariants.partitions.check(change)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
+from kedge.controller.model.errors import ApiError, InvalidUpdateVersion
+from kedge.controller.rules import isr
 from tests.verify.explore import build, run_seed
 
 FAST = range(1, 7)
@@ -101,6 +104,21 @@ def _hold(seeds: range, steps: int) -> None:
 @pytest.mark.parametrize("seed", [*FAST, *FOUND])
 def test_a_broken_cluster_heals(seed: int) -> None:
     _hold(range(seed, seed + 1), 300)
+
+
+@pytest.mark.slow
+def test_late_request_of_a_leader_that_counts_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of an ISR that arrives again, behind later ones."""
+    right = isr._check_epochs  # noqa: SLF001
+
+    def check(*args: Any) -> ApiError | None:
+        error = right(*args)
+        return None if isinstance(error, InvalidUpdateVersion) else error
+
+    monkeypatch.setattr(isr, "_check_epochs", check)
+    error = run_seed(8_000_182).error
+    assert error is not None
+    assert "the isr gains brokers that no leader named" in error
 
 
 def _seen(timeline: Iterable[str]) -> Counter[str]:

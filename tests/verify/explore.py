@@ -17,6 +17,7 @@ from kedge.controller.rig.outside import is_key_there, is_marked
 from kedge.controller.rig.rig import Rig
 from tests.verify.bounds import drawn
 from tests.verify.kafka import KafkaBroker
+from tests.verify.late_requests import LateRequests
 from tests.verify.memory import check_memory
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE
@@ -84,6 +85,9 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
     strays = random.Random(f"{seed}/strays")
     if strays.random() < 0.3:
         world.strays = strays
+    late = random.Random(f"{seed}/late")
+    if late.random() < 0.5:
+        world.late = LateRequests(rig, late)
     return world
 
 
@@ -142,6 +146,8 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
             rig.timeline.say("workload", do_some(world, world.throttles))
         if step > 10 and world.happens(world.trouble):
             rig.timeline.say("trouble", world.choose(TROUBLE)(world))
+        if world.late is not None and world.late.happens(world.trouble):
+            rig.timeline.say("trouble", world.late.arrive())
         if kafka is not None:
             kafka.step()
         rig.step()

@@ -7,16 +7,18 @@ import random
 from kedge.controller.model.values import Partition
 from kedge.controller.rig.chances import Chances
 from kedge.controller.rig.rig import Rig
+from tests.verify.late_requests import LateRequests
 
 
 class World(Chances):
     """`trouble`, `work`: how likely a mishap and a request are, per step. `allows_unclean`: a client may allow unclean
     election for all topics. `throttles`: what of throttles is left to chance, where a seed has any.
     `factor_max`: the largest replication factor of new topics. `strays`: what of brokers in an ISR that are no replicas
-    is left to chance, where a seed has any."""
+    is left to chance, where a seed has any. `late`: requests of leaders that arrive again, where a seed has any."""
 
     factor_max = 3
     strays: random.Random | None = None
+    late: LateRequests | None = None
 
     rig: Rig
 

@@ -23,10 +23,16 @@ class PartitionRules(Rules):
 
     def __init__(self, rig: Parts) -> None:
         super().__init__(rig)
-        self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> the brokers that its leader named
+        self.named: dict[TopicPartition, dict[tuple[int, int], set[int]]] = {}  # by leader and partition epoch
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
-        self.named.setdefault(tp, {}).setdefault(asked.leader_epoch, set()).update(asked.isr)
+        epochs = (asked.leader_epoch, asked.partition_epoch)
+        self.named.setdefault(tp, {}).setdefault(epochs, set()).update(asked.isr)
+
+    def named_since(self, tp: TopicPartition, leader_epoch: int, partition_epoch: int) -> set[int]:
+        """The brokers that the leader of this epoch named when it knew the partition as it is, or later."""
+        named = self.named.get(tp, {}).items()
+        return set().union(*(isr for (of, at), isr in named if of == leader_epoch and at >= partition_epoch))
 
     def is_unclean(self, tp: TopicPartition) -> bool:
         """Whether a leader that is not in sync may be elected there."""
@@ -53,7 +59,7 @@ class PartitionRules(Rules):
             fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
             self.require(fits, 8, f"created with another leader epoch than {created}: {said}")
             return
-        named = set(before.isr) | self.named.get(tp, {}).get(before.leader_epoch, set())
+        named = set(before.isr) | self.named_since(tp, before.leader_epoch, change.partition_epoch)
         if after.leader_recovery_state == 1 and self.is_unclean(tp):
             named |= set(after.isr)
         if after.leader == LEADER_DURING_DELETE and keys.state(tp.topic, tp.partition) in self.committed.found_blind:

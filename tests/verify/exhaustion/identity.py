@@ -227,8 +227,8 @@ class Telling(Stored):
     def _remembered(self) -> None:
         rig = self.rig
         for tp, partition in rig.committed.partitions.items():
-            named = rig.invariants.partitions.named.get(tp, {})
-            self.each(sorted(named.get(partition.leader_epoch, ())))
+            epochs = (partition.leader_epoch, rig.committed.partition_epochs[tp])
+            self.each(sorted(rig.invariants.partitions.named_since(tp, *epochs)))
             self.each(sorted(rig.asked_targets.get(tp, ())))
         self.each(sorted(rig.committed.foreign))
 
