@@ -63,7 +63,7 @@ from ..records import (
     TopicFound,
 )
 from . import deletion
-from .completion import change, drop_intents, is_void, kafka_move_due
+from .completion import change, drop_intents, intend_deletion, is_void, kafka_move_due
 from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
@@ -115,8 +115,11 @@ def _strays_join(view: ClusterView, partition: Partition) -> tuple[Record, ...]:
     if not strays:
         return ()
     after = partition.but(replicas=partition.replicas + strays)
-    void = drop_intents(view, partition, strays, "member again")
-    return (PartitionChanged(partition, after, "isr outside replicas"), *void)
+    if partition.is_offline:  # all its members delete their logs
+        intents = intend_deletion(view, after, strays)
+    else:
+        intents = drop_intents(view, partition, strays, "member again")
+    return (PartitionChanged(partition, after, "isr outside replicas"), *intents)
 
 
 def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:

@@ -63,7 +63,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
         lag_max_ms=300,
         copy_rate_bytes_s=size.choice((20_000, 100_000, 1_000_000)),
         record_bytes=100,
-        store=_store(size),
+        store=_store(size, 16 if is_wide else 10),
         settings=Settings(
             commit_decisions_max=size.choice((1, 3, 1_000)),
             topic_rewrite_interval_ms=size.choice((50, 1_000)),
@@ -91,11 +91,13 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
     return world
 
 
-def _store(size: random.Random) -> dict[str, Any]:
-    """Versions counted in either way; sometimes commits of few keys only, and streams that overflow."""
+def _store(size: random.Random, ops_least: int) -> dict[str, Any]:
+    """Versions counted in either way; sometimes commits of few keys only, and streams that overflow. `ops_least`: the
+    end of a move may need as many, for the fence, both keys of the partition, the legacy key, marks, and an intent for
+    each broker."""
     return {
         "versioning": size.choice(("global", "per_key")),
-        "commit_ops_max": size.choice((10, 10_000)),
+        "commit_ops_max": size.choice((ops_least, 10_000)),
         "queue_events_max": size.choice((4, 1_024)),
     }
 
