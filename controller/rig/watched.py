@@ -134,11 +134,13 @@ class WatchedAdmin(Admin):
 
     def forget_broker(self, broker_id: int, **more: Any) -> Future[None]:
         answer = super().forget_broker(broker_id, **more)
+        was_forgotten = broker_id in self._operators.forgotten
         self._operators.asked_to_forget.add(broker_id)
         self._operators.forgotten.add(broker_id)
 
         def refused(done: Future[None]) -> None:
-            if not done.cancelled() and isinstance(done.exception(), InvalidRequest):
+            is_refused = not done.cancelled() and isinstance(done.exception(), InvalidRequest)
+            if is_refused and not was_forgotten:  # else it was refused because a former request was carried out
                 self._operators.forgotten.discard(broker_id)
 
         answer.add_done_callback(refused)

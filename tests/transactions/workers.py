@@ -242,6 +242,10 @@ class Client:
 
     def _until_done(self, ask: Any) -> Work:
         """The answer; what is lost or cannot be done now is asked again."""
+        if (
+            self.version
+        ):  # without epochs of its own, a transaction takes what was meant for the one before, as in Kafka
+            self.world.late.sent(ask)
         while True:
             answer = yield ask()
             error = None if answer is None else error_of(answer)
