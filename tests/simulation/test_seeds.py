@@ -53,6 +53,7 @@ FOUND = (
     750,  # a plan came behind the commit that removed the last throttle, and was taken for there before it
     1257,  # a move was requested before its topic was deleted and made again: taken for a target without a request
     32,  # a takeover decided a death before ISR members that are no replicas had joined
+    20_007_124,  # a partition of a reduction was offline, and a higher one, which could not be read, was not
     20_006_149,  # a request to forget a broker that was forgotten before was refused: its log counted again
     2_008_169,  # a slow broker heard of a purged partition when the next one of its id was offline: taken for a lie
 )

@@ -7,6 +7,8 @@ partitions and `immediate` flags are accepted; the rest is written again.
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 import attrs
 
 from ...model.events import (
@@ -125,7 +127,7 @@ def _missing(view: ClusterView, name: str, now_ms: int) -> dict[int, Retirement]
 
 def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
     """An event for each partition to remove, the last one first: should the key be lost in between, those that have
-    begun are still the last ones. If a partition is not online without an entry, its entry was removed: the key is
+    begun are still the last ones. So those below an unreadable one wait until it is readable. If a partition is not online without an entry, its entry was removed: the key is
     written with it again, if the partitions are the last ones."""
     name, known = event.topic, view.reduction(event.topic)
     if view.topic(name) is None or view.is_deleting(name):
@@ -139,7 +141,8 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
         records = (ReductionChanged(name, entries), ForeignChange(name, None, said, is_rewritten=False))
     elif not known:
         return Decision()
-    due = [PartitionDue(event.now_ms, name, p, Reason.RETIRE) for p in sorted(entries, reverse=True) if p < count]
+    going = takewhile(lambda p: not view.unreadable(name, p), sorted(entries, reverse=True))
+    due = [PartitionDue(event.now_ms, name, p, Reason.RETIRE) for p in going if p < count]
     ends = (PurgeDue(event.now_ms, name), ReductionKeyDue(event.now_ms, name, event.is_found))
     return Decision(records, expand=(*due, *ends))
 
