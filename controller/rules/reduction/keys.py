@@ -127,8 +127,9 @@ def _missing(view: ClusterView, name: str, now_ms: int) -> dict[int, Retirement]
 
 def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
     """An event for each partition to remove, the last one first: should the key be lost in between, those that have
-    begun are still the last ones. So those below an unreadable one wait until it is readable. If a partition is not online without an entry, its entry was removed: the key is
-    written with it again, if the partitions are the last ones."""
+    begun are still the last ones. So those below an unreadable one wait until it is readable. If a partition is not
+    online without an entry, its entry was removed: the key is written with it again, if the partitions are the last
+    ones."""
     name, known = event.topic, view.reduction(event.topic)
     if view.topic(name) is None or view.is_deleting(name):
         return Decision()
