@@ -42,7 +42,6 @@ def _empty(  # noqa: PLR0917 - the fields that differ
         previous_id=now.producer_id,
         timeout_ms=asked.timeout_ms,
         state=State.EMPTY,
-        partitions=frozenset(),
         start_ms=NO_TIME,
         update_ms=now_ms,
     )
@@ -117,7 +116,8 @@ def end_error(now: Stored, asked: End, *, is_busy: bool) -> CoordinatorError | N
     is_retry = asked.version >= NEW_EPOCHS and (_is_before(now, asked) or _is_before_rotation(now, asked))
     if asked.producer_id != now.producer_id and not is_retry:
         return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
-    if not (_has_epoch(now, asked) if asked.version < NEW_EPOCHS else _may_end(now, asked, is_retry=is_retry)):
+    is_over = now.state in {State.COMPLETE_COMMIT, State.COMPLETE_ABORT}
+    if asked.producer_epoch != now.producer_epoch and not (is_retry and is_over):
         return CoordinatorError.PRODUCER_FENCED
     if is_busy:
         return CoordinatorError.CONCURRENT_TRANSACTIONS
@@ -129,10 +129,6 @@ def end_error(now: Stored, asked: End, *, is_busy: bool) -> CoordinatorError | N
     return CoordinatorError.INVALID_TXN_STATE if asked.is_commit else None  # an abort of nothing gives a new epoch
 
 
-def _has_epoch(now: Stored, asked: End) -> bool:
-    return asked.producer_epoch == now.producer_epoch
-
-
 def _is_before(now: Stored, asked: End) -> bool:
     """Whether the epoch is the one that an end replaced."""
     return asked.producer_id == now.producer_id and asked.producer_epoch == now.producer_epoch - 1
@@ -141,9 +137,3 @@ def _is_before(now: Stored, asked: End) -> bool:
 def _is_before_rotation(now: Stored, asked: End) -> bool:
     is_exhausted = asked.producer_epoch == EPOCH_MAX - 1 and now.producer_epoch == 0
     return asked.producer_id == now.previous_id and is_exhausted
-
-
-def _may_end(now: Stored, asked: End, *, is_retry: bool) -> bool:
-    if now.state in {State.COMPLETE_COMMIT, State.COMPLETE_ABORT}:
-        return is_retry or _has_epoch(now, asked)
-    return _has_epoch(now, asked)

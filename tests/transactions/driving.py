@@ -174,6 +174,8 @@ class Driven:
     def _took(self, output: Output) -> None:
         self.heard |= dict(output.replies)
         self.tried += output.appends
+        changed = [record.stored for append in output.appends for record in append.records if record.stored]
+        assert all(one.update_ms == self.now_ms for one in changed)  # by which transactional ids expire
         self.under_way += output.appends
         self.marking += output.markings
         self.demanded += output.markings

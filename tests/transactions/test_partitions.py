@@ -74,6 +74,7 @@ def test_known_partitions_need_no_record() -> None:
     producer = driven.begun(TP, OTHER)
     driven.holds = True
     assert driven.add(producer, OTHER) is ERROR.NONE
+    assert driven.add(producer, OTHER, TP) is ERROR.NONE
     assert driven.under_way == []
 
 
