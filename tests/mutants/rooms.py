@@ -52,7 +52,17 @@ ROOMS: Final[Mapping[str, Room]] = {
             "tests/runtime/test_transcripts.py",
         ),
     ),
-    "runtime": Room(("controller/runtime/*",), ("tests/runtime", "tests/simulation/test_leaders.py")),
+    "runtime": Room(
+        ("controller/runtime/*",),
+        (
+            "tests/runtime",
+            "tests/embedding",
+            "tests/journal",
+            "tests/metrics",
+            "tests/migration",
+            "tests/simulation/test_leaders.py",
+        ),
+    ),
     "groups": Room(("controller/groups/*", "controller/coordinators/*"), ("tests/groups", "tests/transactions")),
     "transactions": Room(("controller/transactions/*",), ("tests/transactions",)),
     "simulated": Room(
