@@ -27,7 +27,7 @@ from ..model.logs import EpochEnd
 from ..model.values import TopicPartition
 from ..simulated.broker import Broker
 from ..simulated.replica import Replica
-from .futures import complete, fail, work_for
+from .futures import complete, fail, result_of, work_for
 from .led import Led, M
 from .logs import LiveLogs
 
@@ -65,28 +65,19 @@ class Coordinators(abc.ABC, Generic[M, C]):
     def listed(self, broker_id: int | None) -> Future[tuple[CoordinatorError, list[Any]]]:
         """All that the coordinators on this broker have (None: on any). COORDINATOR_LOAD_IN_PROGRESS while some may be
         missing."""
-        future: Future[tuple[CoordinatorError, list[Any]]] = Future()
 
-        def ask() -> None:
+        def ask() -> tuple[CoordinatorError, list[Any]]:
             self._keep_up()
             ours = [led.coordinator for led in self._led.values() if broker_id in {None, led.broker_id}]
             is_whole = all(coordinator.is_loaded for coordinator in ours)
             error = CoordinatorError.NONE if is_whole else CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
-            complete(future, (error, [listed for coordinator in ours for listed in coordinator.listed()]))
+            return error, [listed for coordinator in ours for listed in coordinator.listed()]
 
-        self.soon(work_for(future, ask))
-        return future
+        return result_of(ask, self.soon)
 
     def place_of(self, name: str) -> Future[TopicPartition | None]:
         """The partition of the topic that holds this name; None where no broker that is up knows the topic."""
-        future: Future[TopicPartition | None] = Future()
-
-        def find() -> None:
-            count = self._counted()
-            complete(future, TopicPartition(self.topic, partition_of(name, count)) if count else None)
-
-        self.soon(work_for(future, find))
-        return future
+        return result_of(lambda: self._place(name), self.soon)
 
     # --- what is done about it, by the thread that steps
 
@@ -137,15 +128,20 @@ class Coordinators(abc.ABC, Generic[M, C]):
     # --- who leads what
 
     def _coordinator(self, broker_id: int | None, name: str) -> Led[M] | None:
-        self._count = self._count or self._counted()
-        if not self._count:
+        tp = self._place(name)
+        if tp is None:
             return None
-        partition = partition_of(name, self._count)
+        partition = tp.partition
         places = [(each, partition) for each in ([broker_id] if broker_id is not None else self._members(partition))]
         for place in places:
             self._keep(place)
         found = [self._led[place] for place in places if place in self._led]
         return max(found, key=lambda led: led.leader_epoch, default=None)
+
+    def _place(self, name: str) -> TopicPartition | None:
+        """The partition that holds this name, by the number of partitions at the last step."""
+        self._count = self._count or self._counted()
+        return TopicPartition(self.topic, partition_of(name, self._count)) if self._count else None
 
     def _unknown(self, partitions: Iterable[TopicPartition]) -> frozenset[TopicPartition]:
         """Those that no broker knows."""

@@ -22,6 +22,13 @@ def fail(future: Future[Any], error: Exception) -> None:
         future.set_exception(error)
 
 
+def result_of(work: Callable[[], T], soon: Callable[[Callable[[], None]], None]) -> Future[T]:
+    """What `work` returns or raises. `soon`: has a call made by the thread that steps."""
+    future: Future[T] = Future()
+    soon(work_for(future, lambda: complete(future, work())))
+    return future
+
+
 def work_for(future: Future[Any], work: Callable[[], object]) -> Callable[[], None]:
     """`work` as a call for `Steps.soon`: what it raises is raised to the caller, by the future."""
 

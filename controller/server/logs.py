@@ -46,7 +46,7 @@ from ..simulated.broker import Broker
 from ..simulated.replica import Replica
 from . import reading
 from .appending import ACKS_ALL, Appending, Appends
-from .futures import complete, work_for
+from .futures import complete, result_of, work_for
 from .leaders import Leaders
 from .policies import Configs
 from .record_store import RecordStore
@@ -244,10 +244,7 @@ class LiveLogs:
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer of this cluster has: from `first_producer_id` up."""
-        future: Future[int] = Future()
-
-        self.soon(work_for(future, lambda: complete(future, self.next_producer_id())))
-        return future
+        return result_of(self.next_producer_id, self.soon)
 
     def next_producer_id(self) -> int:
         """The same, for the thread that steps."""

@@ -18,7 +18,7 @@ from typing import ClassVar, Final
 
 import attrs
 
-from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, Output, partition_of
+from ..coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorError, Output
 from ..coordinators.records import RecordCodec
 from ..model.host import PartitionMetadata
 from ..model.logs import Appended, EndMarker, LogError
@@ -31,7 +31,7 @@ from ..transactions.replies import Reply
 from ..transactions.requests import AddPartitions, TransactionRequest, TransactionSettings, VerifyPartitions
 from ..transactions.transaction import Marking
 from .coordinators import Coordinators
-from .futures import complete, work_for
+from .futures import complete, result_of, work_for
 from .groups import LiveGroups
 from .led import APPEND_MS, Led
 
@@ -80,14 +80,12 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
 
     def unknown(self, partitions: Iterable[TopicPartition]) -> Future[frozenset[TopicPartition]]:
         """Those that no broker that is up knows, or that are to be removed (KIP-694). Any thread may call it."""
-        future: Future[frozenset[TopicPartition]] = Future()
 
-        def look() -> None:
+        def look() -> frozenset[TopicPartition]:
             newest = ((tp, self._newest(tp)) for tp in partitions)
-            complete(future, frozenset(tp for tp, found in newest if found is None or found.status_code == OFFLINE))
+            return frozenset(tp for tp, found in newest if found is None or found.status_code == OFFLINE)
 
-        self.soon(work_for(future, look))
-        return future
+        return result_of(look, self.soon)
 
     def _written(
         self, tp: TopicPartition, producer_id: int, marker: EndMarker, done: Future[Appended], written: Future[Appended]
@@ -121,9 +119,8 @@ class LiveTransactions(Coordinators[Coordinator, TransactionCodec]):
         is_new = isinstance(asked, AddPartitions) and asked.version >= NEW_EPOCHS
         if broker_id is not None or not (is_new or isinstance(asked, VerifyPartitions)):
             return False  # a client, which looks for the coordinator where this is not the one
-        count = self._count or self._counted()
-        place = TopicPartition(self.topic, partition_of(asked.transactional_id, count) if count else 0)
-        known = self._newest(place)
+        place = self._place(asked.transactional_id)
+        known = None if place is None else self._newest(place)
         return known is not None and known.leader >= 0 and known.leader not in self.brokers
 
     def _is_here(self, tp: TopicPartition) -> bool:
