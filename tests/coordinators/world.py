@@ -17,6 +17,7 @@ from kedge.controller.wire.data.compacting import BatchRecords
 from kedge.controller.wire.groups import GroupRecords
 from kedge.controller.wire.transactions import TransactionRecords
 from tests.coordinators.defects import Defects, FailingGroups, FailingTransactions
+from tests.verify.late_requests import Late
 from tests.verify.memory import check_memory
 from tests.verify.trouble import TROUBLE
 from tests.verify.world import World as Troubled
@@ -25,25 +26,7 @@ INTERNAL_PARTITIONS: Final = 2
 OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
 """The configs of an internal topic, so that it is compacted at every commit, up to the newest batch."""
 MEMORY_MS: Final = 500  # between two looks at the memory of controllers, of which most find nothing new
-KEPT: Final = 30
-OFTEN_LATE: Final = 0.02
 CLUSTER_MISHAPS: Final = ("kill", "restart", "pause", "resume", "bounce", "move", "controller", "trouble")
-
-
-class Late:
-    """Requests that arrive again, as copies that a broken connection still held. The answers are for no client."""
-
-    def __init__(self, seed: str) -> None:
-        self._chance = random.Random(f"late/{seed}")
-        self._sent: deque[Callable[[], object]] = deque(maxlen=KEPT)
-
-    def sent(self, ask: Callable[[], object]) -> None:
-        self._sent.append(ask)
-
-    def arrive(self) -> None:
-        """Now and then one of them."""
-        if self._sent and self._chance.random() < OFTEN_LATE:
-            self._chance.choice(self._sent)()
 
 
 class World:
@@ -53,7 +36,7 @@ class World:
         self.chance = random.Random(f"{name}/{seed}")
         self.rig = Rig(seed, tick_ms=50)
         self.troubled = Troubled(self.rig)
-        self.late = Late(f"{name}/{seed}")
+        self.late = Late(random.Random(f"late/{name}/{seed}"))
         self._queue: deque[Callable[[], None]] = deque()
         network, brokers, soon = self.rig.network, self.rig.brokers, self._queue.append
         shelves = Shelves(brokers, network.settings)

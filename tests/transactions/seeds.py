@@ -28,6 +28,7 @@ from tests.transactions.workers import INPUTS, OUT, TIMEOUT_MS, Client, Worker, 
 
 WORKERS: Final = 3
 MEMBERS: Final = 2
+OFTEN_LATE: Final = 0.02
 SOURCES: Final = (*(TopicPartition("in", partition) for partition in range(WORKERS)), *SHARED)
 
 
@@ -139,7 +140,8 @@ class Seed(World):
         """So many, a few ticks between two; then all is healed, and all inputs are processed."""
         for _ in range(mishaps):
             for _ in range(self.chance.randint(1, 60)):
-                self.late.arrive()
+                if self.late.happens(OFTEN_LATE):
+                    self.late.arrive()
                 self.step()
             self.any_mishap()
         self.rig.mishaps.heal()

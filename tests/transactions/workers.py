@@ -242,9 +242,7 @@ class Client:
 
     def _until_done(self, ask: Any) -> Work:
         """The answer; what is lost or cannot be done now is asked again."""
-        if (
-            self.version
-        ):  # without epochs of its own, a transaction takes what was meant for the one before, as in Kafka
+        if self.version:  # in Kafka, too, one without epochs of its own takes what was meant for the one before
             self.world.late.sent(ask)
         while True:
             answer = yield ask()

@@ -17,7 +17,7 @@ from kedge.controller.rig.outside import is_key_there, is_marked
 from kedge.controller.rig.rig import Rig
 from tests.verify.bounds import drawn
 from tests.verify.kafka import KafkaBroker
-from tests.verify.late_requests import LateRequests
+from tests.verify.late_requests import LateChanges
 from tests.verify.memory import check_memory
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE
@@ -87,7 +87,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafk
         world.strays = strays
     late = random.Random(f"{seed}/late")
     if late.random() < 0.5:
-        world.late = LateRequests(rig, late)
+        world.late = LateChanges(rig, late)
     return world
 
 
@@ -149,7 +149,7 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
         if step > 10 and world.happens(world.trouble):
             rig.timeline.say("trouble", world.choose(TROUBLE)(world))
         if world.late is not None and world.late.happens(world.trouble):
-            rig.timeline.say("trouble", world.late.arrive())
+            rig.timeline.say("trouble", str(world.late.arrive()))
         if kafka is not None:
             kafka.step()
         rig.step()

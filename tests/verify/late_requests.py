@@ -1,7 +1,7 @@
-"""Changes of an ISR that arrive a second time, late: copies that a connection still held when it broke.
+"""Requests that arrive a second time, late: copies that a connection still held when it broke.
 
-The copy is of a request that was answered, or that another one followed: so the controller may only refuse it, or
-answer that nothing changes.
+The copy of a leader's change of an ISR is of a request that was answered, or that another one followed: so the
+controller may only refuse it, or answer that nothing changes.
 """
 
 from __future__ import annotations
@@ -21,28 +21,48 @@ KEPT: Final = 50
 Proposed = Callable[[TopicPartition, IsrAsked], None]
 
 
-class LateRequests:
-    """Remembers what the leaders of `rig` requested. `chance`: which of it arrives again."""
+class Late:
+    """Keeps the newest requests. `chance`: when one of them arrives again, and which."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._sent: deque[Callable[[], object]] = deque(maxlen=KEPT)
+
+    def sent(self, ask: Callable[[], object]) -> None:
+        """`ask` sends the same request again, for no client."""
+        self._sent.append(ask)
+
+    def happens(self, likelihood: float) -> bool:
+        return self._chance.random() < likelihood
+
+    def arrive(self) -> object:
+        """What the one that arrives says of itself."""
+        return self._chance.choice(self._sent)() if self._sent else "no late request arrives"
+
+
+class LateChanges(Late):
+    """The changes of an ISR that the leaders of `rig` requested."""
 
     def __init__(self, rig: Rig, chance: random.Random) -> None:
-        self._rig, self._chance = rig, chance
-        self._sent: deque[tuple[TopicPartition, int, int, IsrAsked]] = deque(maxlen=KEPT)
+        super().__init__(chance)
+        self._rig = rig
         for agent in rig.duties.values():
             agent.proposed = partial(self._remember, agent, agent.proposed)
 
     def _remember(self, agent: BrokerAgent, proposed: Proposed, tp: TopicPartition, asked: IsrAsked) -> None:
         proposed(tp, asked)
-        self._sent.append((tp, agent.broker.broker_id, agent.broker.epoch, asked))
+        self.sent(partial(self._ask, tp, agent.broker.broker_id, agent.broker.epoch, asked))
 
-    def happens(self, likelihood: float) -> bool:
-        return self._chance.random() < likelihood
-
-    def arrive(self) -> str:
-        """One of them arrives at the active controller."""
+    def arrive(self) -> object:
+        """Nothing does while no controller leads."""
         node = self._rig.active
-        if node is None or node.controller is None or not self._sent:
-            return "no late request arrives"
-        tp, leader, broker_epoch, asked = self._chance.choice(self._sent)
+        return "no late request arrives" if node is None or node.controller is None else super().arrive()
+
+    def _ask(self, tp: TopicPartition, leader: int, broker_epoch: int, asked: IsrAsked) -> str:
+        """The active controller is asked, whichever it is by now."""
+        node = self._rig.active
+        assert node is not None
+        assert node.controller is not None
         with node.speaking():
             node.controller.alter_isr(tp, leader, asked.leader_epoch, asked.partition_epoch, asked.isr, broker_epoch)
         return f"alter_isr {tp} {list(asked.isr)} of broker {leader} arrives again"

@@ -7,7 +7,7 @@ import random
 from kedge.controller.model.values import Partition
 from kedge.controller.rig.chances import Chances
 from kedge.controller.rig.rig import Rig
-from tests.verify.late_requests import LateRequests
+from tests.verify.late_requests import Late
 
 
 class World(Chances):
@@ -18,7 +18,7 @@ class World(Chances):
 
     factor_max = 3
     strays: random.Random | None = None
-    late: LateRequests | None = None
+    late: Late | None = None
 
     rig: Rig
 
