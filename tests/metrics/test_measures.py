@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kedge import CallableSink, Journal
+from kedge import CallableSink, Journal, Settings
 from kedge.controller.metrics import HistogramValue, Snapshot, Value
 from kedge.controller.runtime.measures import MS, Histogram
 from kedge.stores.base import Put
-from kedge.stores.faults import FailBefore, Rule
+from kedge.stores.faults import Call, FailBefore, Rule
 from tests.metrics.test_gauges import ACTIVE, REASSIGNING
 from tests.runtime.test_conflicts import STATE, meddled
 from tests.runtime.world import cluster_of_three, failing
@@ -57,6 +57,22 @@ def test_every_event_that_was_decided_is_counted_under_its_kind() -> None:
     assert not any("BrokerCame" in key for key in now)
     cluster.join(7, 8)
     assert waited(cluster.controller.metrics(), "BrokerCame").count == 2
+
+
+def test_an_event_that_follows_from_another_waits_from_then_on() -> None:
+    """Four partitions of a broker that died, one in each commit, each of which takes 10 ms."""
+    cluster = cluster_of_three(settings=Settings(commit_decisions_max=1))
+    cluster.create("u", [1, 2], [1, 2], [1, 2])
+
+    def takes_a_while(call: Call, _: object) -> tuple[()]:
+        if call.name == "commit":
+            cluster.clock.advance(10)
+        return ()
+
+    cluster.store.play(takes_a_while)
+    before = waited(cluster.controller.metrics(), "PartitionDue").total
+    cluster.leave(1)
+    assert waited(cluster.controller.metrics(), "PartitionDue").total - before == pytest.approx(0 + 10 + 20 + 30)
 
 
 def test_event_decided_again_after_a_conflict_counts_again_and_the_conflict_too() -> None:
@@ -205,7 +221,8 @@ def test_a_histogram_counts_each_value_up_to_its_bound(values: list[float]) -> N
     kept, together = Histogram(MS), Histogram(MS)
     for value in values:
         kept.observe(value)
-    together.observe_all(values)
+    together.observe_all(values[:3])
+    together.observe_all(values[3:])
     seen = kept.value()
     assert together.value().counts == seen.counts
     assert together.value().total == pytest.approx(seen.total)

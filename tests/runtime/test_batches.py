@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -21,8 +22,8 @@ def sizes(cluster: Cluster) -> list[tuple[int, int]]:
     return [(len(ops), sum(map(op_bytes, ops))) for ops in commits]
 
 
-def create_many(cluster: Cluster, partitions: int) -> None:
-    cluster.create("m", *[(1, 2, 3)] * partitions)
+def create_many(cluster: Cluster, partitions: int, replicas: Sequence[int] = (1, 2, 3)) -> None:
+    cluster.create("m", *[replicas] * partitions)
 
 
 def move_all(cluster: Cluster, partitions: int, target: list[int]) -> None:
@@ -76,6 +77,16 @@ def test_a_key_that_grows_within_a_batch_is_reckoned_as_often() -> None:
             cluster.controller.admin.create_partitions({name: NewPartitions(total, [wide] * 10)})
     cluster.run()
     assert cluster.controller.describe().partitions == 402
+    assert not cluster.store.errors
+
+
+def test_targets_of_many_moves_are_reckoned() -> None:
+    """The state of a partition grows by what it moves from and to."""
+    cluster = Cluster(options={"commit_bytes_max": 14_000})
+    wide = [2**31 - 1 - n for n in range(40)]
+    cluster.join(*wide)
+    create_many(cluster, 20, wide[:20])
+    move_all(cluster, 20, wide[20:])
     assert not cluster.store.errors
 
 

@@ -64,8 +64,9 @@ def test_the_first_claim_of_a_tree_writes_the_format_and_later_ones_leave_it() -
             encode_marker(Marker("m", "etcd://h/p", is_moved=True)),
             "the cluster was moved to etcd://h/p",
         ),
+        (keys.MIGRATION, b"{", "this cannot be read"),
     ],
-    ids=["a newer controller led", "the cluster was moved"],
+    ids=["a newer controller led", "the cluster was moved", "the mark of a move cannot be read"],
 )
 def test_key_that_is_written_between_an_election_and_its_claim_is_heeded(key: str, value: bytes, said: str) -> None:
     """The controller gives up what it won, and says why it stands by."""

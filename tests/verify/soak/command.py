@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from servers.server import LocalServer
 from tests.kit.memory import resident
 from tests.kit.waiting import until
 from tests.verify.soak.brokers import BROKERS
@@ -54,6 +55,7 @@ def run(options: argparse.Namespace) -> int:
         folder = Path(tempfile.mkdtemp(prefix="kedge-soak"))  # logs and journals: it stays where something went wrong
         _say({"folder": str(folder)})
         ensemble = stack.enter_context(STORES[options.store]())
+        stack.callback(_keep_logs, ensemble.nodes, folder)
         url = ensemble.url("/kedge", session_timeout=SESSION_S)
         controllers = [stack.enter_context(Controller(n, url, folder)) for n in CONTROLLERS]
         brokers = stack.enter_context(BrokersProcess(url, folder))
@@ -243,6 +245,13 @@ def _command(*words: str) -> str:
     """What a command says; empty if its exit code is 0."""
     done = subprocess.run([*KEDGE, *words], capture_output=True, text=True, check=False)
     return "" if done.returncode == 0 else (done.stdout + done.stderr)[-2_000:]
+
+
+def _keep_logs(nodes: Sequence[LocalServer], folder: Path) -> None:
+    """Those of the store, whose own folder is removed when it is closed."""
+    for number, node in enumerate(nodes, 1):
+        for log in node.folder.glob("*.log"):
+            shutil.copy(log, folder / f"node-{number}.log")
 
 
 def _say(row: Mapping[str, Any]) -> None:
