@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from kedge.controller.codec import journal
+from kedge.controller.codec import journal, journal_text
+from kedge.controller.model.values import Partition
 
 LINE = b'{"epoch":1,"seq":2,"row":0,"ts":5,"event":"Takeover","rows":1}'
 
@@ -38,3 +39,17 @@ def test_names_of_files_have_a_cluster_an_epoch_and_a_number() -> None:
 def test_a_commit_ends_with_the_number_of_its_lines() -> None:
     hashed = LINE[:-1] + b',"prev":"' + b"0f" * 32 + b'"}'
     assert [journal.ends_commit(line) for line in (LINE, hashed, LINE + b" ", b"{}")] == [1, 1, None, None]
+
+
+def test_a_row_about_a_partition_that_is_gone_has_all_but_its_epoch() -> None:
+    """Its topic was deleted by the same commit."""
+    gone = Partition("t", 0, (1, 2), (2,), leader=2, leader_epoch=7)
+    assert json.loads(f"{{{journal_text.values(gone, None, -1, None)}}}") == {
+        "topic": "t",
+        "partition": 0,
+        "replicas": [1, 2],
+        "isr": [2],
+        "leader": 2,
+        "leader_epoch": 7,
+        "status": 0,
+    }
