@@ -58,14 +58,8 @@ class TopicKeys(KeyKind):
         """If a topic's key was removed by hand, its state keys may have been removed too; these are not watched."""
         if self.state.is_deleting(name):
             return []
-        numbers = range(self.state.partition_count(name))
-        found = self.context.columns([keys.state(name, number) for number in numbers])
-        changed = [
-            TopicPartition(name, number)
-            for number, (at, _) in zip(numbers, found, strict=True)
-            if self.state.key_version(name, number).version != at.version
-        ]
-        return read_states(self.context, changed, now_ms)
+        partitions = [TopicPartition(name, number) for number in range(self.state.partition_count(name))]
+        return read_states(self.context, partitions, now_ms)
 
     def reread(self, key_ids: Sequence[str], now_ms: int) -> list[Event]:
         """The events for the content of topic keys, and of all keys below them."""
@@ -95,7 +89,7 @@ class TopicKeys(KeyKind):
             for number, (replicas, state) in enumerate(zip(found.assignments, below[1], strict=True))
         ]
         path, value = keys.topic_config(name), None if below[0] is None else below[0].value
-        config = config_in(self.context, path, value, self.state.topic_config(name))
+        config = config_in(self.context, path, value, {})
         if not topic.topic_id:
             topic = attrs.evolve(topic, topic_id=self.context.topic_id())
         return TopicKeyRead(

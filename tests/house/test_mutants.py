@@ -46,12 +46,15 @@ def test_a_report_shows_survivors_that_are_not_known_to_be_equivalent() -> None:
         Mutant("a.x_known__mutmut_2", is_killed=False, change=("- a", "+ b")),
         Mutant("a.x_other__mutmut_1", is_killed=False, change=CHANGE),
         Mutant("a.x_other__mutmut_2", is_killed=True),
+        Mutant("a.x_other__mutmut_3", is_killed=False, change=("- zip(a, b, strict=True)", "+ zip(a, b, )")),
+        Mutant("a.x_other__mutmut_4", is_killed=False, change=("- zip(a, b, strict=True)", "+ zip(a, strict=True)")),
     ]
     shown = report(mutants, known)
     assert "a.known  (a.x_known__mutmut_2)" in shown
     assert "a.other  (a.x_other__mutmut_1)" in shown
+    assert "a.other  (a.x_other__mutmut_4)" in shown
     assert "a.x_known__mutmut_1" not in shown
-    assert shown.endswith("4 mutants: 1 killed, 1 equivalent, 2 survived; 50.0% killed or equivalent")
+    assert shown.endswith("6 mutants: 1 killed, 2 equivalent, 3 survived; 50.0% killed or equivalent")
 
 
 def test_each_equivalent_mutant_has_a_reason_and_a_function_that_exists() -> None:

@@ -7,7 +7,8 @@ Rules
 * Work goes on in `build/mutants/ROOM`, which links to the checkout; a run that was interrupted goes on where it ended.
 * A mutant without any test is a survivor. One that never ends, or crashes the interpreter, is killed.
 * A survivor that changes nothing that anybody can observe is a row of `equivalent.toml`, with the reason.
-* Assertions are not mutated: they state what holds anyway, and no user sees their words.
+* Assertions are not mutated: they state what holds anyway, and no user sees their words. `strict` of a `zip` is one
+  too, so a mutant that alters only that is equivalent.
 * hypothesis draws few examples and the same ones each time, so that a run can be repeated.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -134,8 +136,8 @@ def report(mutants: Sequence[Mutant], known: Mapping[tuple[str, tuple[str, ...]]
     """The survivors that are not known to be equivalent, by function, and the score."""
     counts, lines = Counter[str](), []
     for mutant in mutants:
-        why = None if mutant.is_killed else known.get((mutant.function, mutant.change))
-        end = "killed" if mutant.is_killed else "survived" if why is None else "equivalent"
+        is_known = (mutant.function, mutant.change) in known or _alters_only_strict(mutant.change)
+        end = "killed" if mutant.is_killed else "equivalent" if is_known else "survived"
         counts[end] += 1
         if end == "survived":
             lines += [f"\n{mutant.function}  ({mutant.name})", *(f"    {line}" for line in mutant.change)]
@@ -143,6 +145,10 @@ def report(mutants: Sequence[Mutant], known: Mapping[tuple[str, tuple[str, ...]]
     share = f"{good / max(1, len(mutants)):.1%}"
     told = f"{counts['killed']} killed, {counts['equivalent']} equivalent, {counts['survived']} survived"
     return "\n".join((*lines, f"\n{len(mutants)} mutants: {told}; {share} killed or equivalent"))
+
+
+def _alters_only_strict(change: Sequence[str]) -> bool:
+    return len({re.sub(r", (strict=\w+)?\)", ")", line[2:]) for line in change}) == 1
 
 
 def main(arguments: Sequence[str]) -> int:

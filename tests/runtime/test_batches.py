@@ -178,3 +178,13 @@ def test_a_decision_without_keys_commits_the_token_alone() -> None:
     cluster.leave(6)
     assert [ops for ops, _ in sizes(cluster)[before:]] == [2, 2]
     assert cluster.controller.describe().live_brokers == (1, 2, 3, 4, 5)
+
+
+def test_an_intent_that_is_void_by_the_end_of_its_batch_is_not_written() -> None:
+    """A move is cancelled and requested again at once: its target keeps the log."""
+    cluster = cluster_of_three()
+    cluster.done(cluster.move([1, 2, 4]))
+    cancelled, moved = cluster.move(None), cluster.move([1, 2, 4])
+    cluster.run()
+    assert [cluster.done(each).target_replicas for each in (cancelled, moved)] == [None, (1, 2, 4)]
+    assert not cluster.keys("/admin/replica_deletions")
