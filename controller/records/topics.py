@@ -116,7 +116,6 @@ class TopicChanged(Record):
 
     EVENTS = ("ForeignChange", "KeysRewritten")
 
-    before: Topic
     after: Topic
     cause: str
     ours: bool = False

@@ -99,7 +99,7 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
     if partition not in topic.kafka_moves:
         return ()
     left = {p: move for p, move in topic.kafka_moves.items() if p != partition}
-    return (TopicChanged(topic, attrs.evolve(topic, kafka_moves=left), "Kafka's move taken over", ours=True),)
+    return (TopicChanged(attrs.evolve(topic, kafka_moves=left), "Kafka's move taken over", ours=True),)
 
 
 def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
@@ -126,7 +126,7 @@ def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
     topic = view.topic(event.topic)
     if topic is None or topic.topic_id:
         return Decision()
-    given = TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True)
+    given = TopicChanged(attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True)
     if view.is_deleting(event.topic):
         return Decision((given,), expand=(TopicDeletionDue(event.now_ms, event.topic),))
     reduced = view.reduction(event.topic)
@@ -383,7 +383,7 @@ def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) 
         kafka_moves={**topic.kafka_moves, **event.found.kafka_moves},
     )
     if merged != topic:
-        records.append(TopicChanged(topic, merged, "fields of another program"))
+        records.append(TopicChanged(merged, "fields of another program"))
         topic = merged
     ours = tuple(p.replicas for p in view.partitions_of(event.name))
     if tuple(p.replicas for p in event.partitions[:count]) != ours:

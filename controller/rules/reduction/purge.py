@@ -37,7 +37,7 @@ def purge_due(view: ClusterView, event: PurgeDue) -> Decision:
             retired[p.partition] = max(p.leader_epoch, retired.get(p.partition, NO_EPOCH))
     moves = {p: move for p, move in topic.kafka_moves.items() if p < gone[-1].partition}
     after = attrs.evolve(topic, retired_epochs=retired, kafka_moves=moves)
-    changed = TopicChanged(topic, after, "partitions purged", ours=True)
+    changed = TopicChanged(after, "partitions purged", ours=True)
     follow: Event = ReductionKeyDue(event.now_ms, topic.name)
     if len(ready) > most:
         follow = PurgeDue(event.now_ms, topic.name)
