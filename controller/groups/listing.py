@@ -48,7 +48,7 @@ def _member(member: Member, protocol: str) -> DescribedMember:
         member.instance_id,
         member.client_id,
         member.client_host,
-        member.metadata(protocol) if protocol else b"",
+        member.metadata(protocol),
         member.assignment if protocol else b"",
     )
 

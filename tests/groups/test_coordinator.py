@@ -99,6 +99,15 @@ def test_offsets_expire_from_their_commit_in_a_group_without_a_time(state_ms: in
     assert tried.committed() is None
 
 
+def test_member_id_is_answered_for_the_errors_that_kafka_answers_it_for() -> None:
+    driven = Driven()
+    (member_id,) = driven.stable("a").values()
+    assert driven.join("a", member_id, session_timeout_ms=1) == Joined(
+        CoordinatorError.INVALID_SESSION_TIMEOUT, member_id
+    )
+    assert driven.join("a", member_id, protocols=()) == Joined(CoordinatorError.INCONSISTENT_GROUP_PROTOCOL, "")
+
+
 @pytest.mark.parametrize(
     "text, value",
     [
