@@ -25,7 +25,6 @@ class ThrottleChanged(ConfigsAltered):
 
     EVENTS = ("ThrottleSet", "ThrottleRemoved", "ThrottleRestored")
 
-    mark_before: OwnerMark | None
     mark_after: OwnerMark | None
     event: ThrottleEvent = ""
 

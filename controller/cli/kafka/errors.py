@@ -14,7 +14,6 @@ from ...model.values import TopicPartition
 from ..printing import clean, is_of_stdout, one_line
 
 EXIT_FAILED = 1
-EXIT_USAGE = 2
 UNSUPPORTED = 35
 """Kafka's number for an API, or a version of it, that the server does not offer."""
 

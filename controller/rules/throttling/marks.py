@@ -80,8 +80,7 @@ def unwanted(mark: OwnerMark) -> OwnerMark:
 def marked(view: ClusterView, kind: MarkKind, owner: str, after: OwnerMark | None) -> ThrottleChanged:
     """The mark becomes `after`; the configs stay."""
     there = configs_of(view, kind, owner)
-    before = view.throttles.marks[kind].get(owner)
-    return ThrottleChanged(ConfigEntity(kind, owner), there, there, "", before, after)
+    return ThrottleChanged(ConfigEntity(kind, owner), there, there, "", after)
 
 
 def unmarked(view: ClusterView, kind: MarkKind, owner: str) -> tuple[ThrottleChanged, ...]:
@@ -110,7 +109,6 @@ def brought(view: ClusterView, kind: MarkKind, owner: str, mark: OwnerMark) -> T
         present,
         configs_now,
         STAYS if stays else "",
-        view.throttles.marks[kind].get(owner),
         attrs.evolve(mark, configs=configs) if configs or not stays else None,
         "ThrottleSet" if is_set else "",
     )
@@ -125,7 +123,7 @@ def given_back(view: ClusterView, kind: MarkKind, owner: str, mark: OwnerMark, c
     after = _with_values(before, {name: value for name, value in values.items() if name in CONFIGS[kind]})
     is_restored = any(after.get(name, value) != value for name, value in before.items())
     event: ThrottleEvent = "ThrottleRestored" if is_restored else "ThrottleRemoved" if mark.is_listed else ""
-    return ThrottleChanged(ConfigEntity(kind, owner), before, after, cause, mark, None, event)
+    return ThrottleChanged(ConfigEntity(kind, owner), before, after, cause, None, event)
 
 
 def _with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> Mapping[str, str]:

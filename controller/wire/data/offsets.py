@@ -24,7 +24,6 @@ LATEST: Final = -1
 EARLIEST: Final = -2
 NEWEST_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
-LATEST_TIERED: Final = -5
 DEBUGGING_REPLICA: Final = -2
 """Kafka's replica id of a client that is neither consumer nor replica: a follower answers it as well, and the latest
 offset is the end of the broker's own log, not the high watermark."""
