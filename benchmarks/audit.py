@@ -24,7 +24,7 @@ from kedge.pipeline.journal.files import journal_files
 from kedge.pipeline.progress import progress
 
 LINES = 1_000_000
-TOPIC_PARTITIONS, COMMIT_PARTITIONS, MOVE_LINES = 100, 50, 16
+TOPIC_PARTITIONS, COMMIT_PARTITIONS = 100, 50
 BEFORE, AFTER = (1, 2, 3), (4, 5, 6)
 
 

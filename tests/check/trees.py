@@ -22,7 +22,6 @@ STATE: Final = f"{T}/partitions/0/state"
 MOVING: Final = f"{T}/partitions/1/state"
 T_ID: Final = "PRYaAtTcQq2kVkcWFTT9Ew"
 U_ID: Final = "z9PrII53SbK0XA0nyKrgJw"
-EPHEMERAL: Final = ("/controller", "/brokers/ids/")
 
 
 def state(leader: int, isr: list[Any], **more: Any) -> dict[str, Any]:

@@ -33,11 +33,6 @@ def stable(driven: Driven) -> Any:
     return UNSTABLE if TP in found.unstable else None if committed is None else committed.offset
 
 
-def reloaded(driven: Driven, *pending: OffsetRecord) -> Driven:
-    """The next coordinator. `pending`: what the log has of open transactions, in its order."""
-    return Driven([record for record in driven.log if record not in pending] + list(pending))
-
-
 def test_offset_is_valid_when_the_transaction_is_committed() -> None:
     driven = Driven()
     assert commit(driven, 5, 7) is NONE
