@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         parser.error(f"--host {options.host}: {error}")
     # Failures are injected, so their warnings would only confuse. The timeline has everything.
-    logging.getLogger("controller").addHandler(logging.NullHandler())
+    logging.getLogger("kedge").addHandler(logging.NullHandler())
     return _explore(make, host, options)
 
 

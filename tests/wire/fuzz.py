@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from random import Random
+from statistics import median
 from typing import Any, Final
 
 from kafka.protocol.consumer import ListOffsetsRequest
@@ -212,14 +213,28 @@ def memory_mib() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+def answer_ms(target: Target) -> float:
+    """The median of what a good request takes, of 500 on a connection of their own."""
+    times = []
+    with target.connect() as client:
+        for _ in range(500):
+            began_s = time.perf_counter()
+            client.send(GOOD)
+            client.receive()
+            times.append(time.perf_counter() - began_s)
+    return median(times) * 1000
+
+
 def main(arguments: list[str]) -> None:
-    """Prints, after each block, how much memory was taken since the first."""
+    """Prints, after each block, how much memory was taken since the beginning, and of each gateway whether it answers
+    as fast as before."""
     parser = argparse.ArgumentParser(prog="python -m tests.wire.fuzz")
     parser.add_argument("--frames", type=int, default=1_000_000, help="for all gateways together")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     with targets() as attacked:
         fuzzes = [Fuzz(target, options.seed, attacks=True) for target in attacked]
+        fast = [answer_ms(target) for target in attacked]
         began_s, before, sent = time.monotonic(), memory_mib(), 0
         while sent < options.frames:
             block = min(BLOCK, options.frames - sent)
@@ -230,12 +245,13 @@ def main(arguments: list[str]) -> None:
             seconds, more = round(time.monotonic() - began_s, 1), memory_mib() - before
             sys.stdout.write(f"{sent} frames, {seconds} s, {more} MiB more\n")
             sys.stdout.flush()
-        for target, fuzz in zip(attacked, fuzzes, strict=True):
+        for target, fuzz, before_ms in zip(attacked, fuzzes, fast, strict=True):
             sys.stdout.write(f"{target.name}: {dict(fuzz.sent)}\n  {dict(target.gateway.counts)}\n")
+            sys.stdout.write(f"  an answer took {before_ms:.2f} ms before, and {answer_ms(target):.2f} ms after\n")
 
 
 if __name__ == "__main__":
     socket.setdefaulttimeout(DEADLINE_S)
     # What is refused is meant to be; a log of it would look like failures.
-    logging.getLogger("controller").addHandler(logging.NullHandler())
+    logging.getLogger("kedge").addHandler(logging.NullHandler())
     main(sys.argv[1:])
