@@ -118,7 +118,7 @@ def test_late_request_of_a_leader_that_counts_is_found(monkeypatch: pytest.Monke
         return None if isinstance(error, InvalidUpdateVersion) else error
 
     monkeypatch.setattr(isr, "_check_epochs", check)
-    error = run_seed(8_000_182).error
+    error = run_seed(8_000_001).error
     assert error is not None
     assert "the isr gains brokers that no leader named" in error
 

@@ -18,6 +18,7 @@ from kedge.controller.simulated.agent import BrokerAgent
 from kedge.controller.simulated.replica import IsrAsked
 
 KEPT: Final = 50
+BEHIND: Final = 0.2
 Proposed = Callable[[TopicPartition, IsrAsked], None]
 
 
@@ -41,28 +42,29 @@ class Late:
 
 
 class LateChanges(Late):
-    """The changes of an ISR that the leaders of `rig` requested."""
+    """The changes of an ISR that the leaders of `rig` requested. Some arrive right behind the next one, which is not
+    committed yet."""
 
     def __init__(self, rig: Rig, chance: random.Random) -> None:
         super().__init__(chance)
         self._rig = rig
+        self._newest: dict[TopicPartition, Callable[[], object]] = {}
         for agent in rig.duties.values():
             agent.proposed = partial(self._remember, agent, agent.proposed)
 
     def _remember(self, agent: BrokerAgent, proposed: Proposed, tp: TopicPartition, asked: IsrAsked) -> None:
         proposed(tp, asked)
-        self.sent(partial(self._ask, tp, agent.broker.broker_id, agent.broker.epoch, asked))
-
-    def arrive(self) -> object:
-        """Nothing does while no controller leads."""
-        node = self._rig.active
-        return "no late request arrives" if node is None or node.controller is None else super().arrive()
+        before = self._newest.get(tp)
+        ask = self._newest[tp] = partial(self._ask, tp, agent.broker.broker_id, agent.broker.epoch, asked)
+        self.sent(ask)
+        if before is not None and self.happens(BEHIND):
+            before()
 
     def _ask(self, tp: TopicPartition, leader: int, broker_epoch: int, asked: IsrAsked) -> str:
         """The active controller is asked, whichever it is by now."""
         node = self._rig.active
-        assert node is not None
-        assert node.controller is not None
+        if node is None or node.controller is None:
+            return "no controller hears a late request"
         with node.speaking():
             node.controller.alter_isr(tp, leader, asked.leader_epoch, asked.partition_epoch, asked.isr, broker_epoch)
         return f"alter_isr {tp} {list(asked.isr)} of broker {leader} arrives again"
