@@ -1,4 +1,4 @@
-"""Transactions as clients see them on the wire: versions, errors, rights, and what tools see."""
+"""Transactions as clients see them on the wire: what is read, errors, and offsets."""
 
 from __future__ import annotations
 
@@ -7,40 +7,26 @@ from typing import Any
 
 import pytest
 
-from kedge.controller.model.logs import Batch
-from kedge.controller.wire.data.batches import read_batch, transactional
 from tests.kit.waiting import until
-from tests.wire import test_long_lists
 from tests.wire.asking import fetch, offset_of, produce, values
-from tests.wire.living import Living, records
+from tests.wire.living import records
 from tests.wire.served import RawClient
-from tests.wire.test_long_lists import AT_ONCE, MANY, PARTITIONS, Walks
+from tests.wire.transacting import (
+    add,
+    batch,
+    begun,
+    commit,
+    committed,
+    end,
+    initialized,
+    marked,
+    of,
+    opened,
+    state_of,
+    write,
+)
 
 pytestmark = pytest.mark.checklist(281)
-
-NO_RIGHTS = 53
-walks = test_long_lists.walks
-DENIED = {
-    ("WRITE", "TRANSACTIONAL_ID:secret"),
-    ("DESCRIBE", "TRANSACTIONAL_ID:secret"),
-    ("WRITE", "TOPIC:hidden"),
-    ("READ", "GROUP:closed"),
-    ("IDEMPOTENT_WRITE", "CLUSTER"),
-    ("WRITE", "TOPIC:"),
-}
-OF_CLUSTER = {("ALTER", "CLUSTER"), ("CLUSTER_ACTION", "CLUSTER")}
-
-
-def opened(*, down: int | None = None, **options: Any) -> Iterator[RawClient]:
-    """`down`: a broker that is dead."""
-    with Living(groups={"offsets_partitions": 1}, **options) as living, RawClient(living.address) as client:
-        living.topic("orders", [[1, 2, 3]] * 20)
-        living.topic("hidden", [[1, 2, 3]])
-        until(lambda: all(client.ask("FindCoordinator", 2, key="any", key_type=k).error_code == 0 for k in (0, 1)))
-        if down is not None:
-            living.cluster.kill_broker(down)
-        until(lambda: initialized(client, "first").error_code == 0)
-        yield client
 
 
 @pytest.fixture(scope="module", name="client")
@@ -48,76 +34,10 @@ def made_client() -> Iterator[RawClient]:
     yield from opened()
 
 
-@pytest.fixture(scope="module")
-def restricted() -> Iterator[RawClient]:
-    yield from opened(authorizer=lambda _, *right: right not in DENIED | OF_CLUSTER)
-
-
-@pytest.fixture(params=sorted(OF_CLUSTER), ids=str)
-def empowered(request: pytest.FixtureRequest) -> Iterator[RawClient]:
-    """A client with one of the rights on the cluster."""
-    yield from opened(authorizer=lambda _, *right: right == request.param or right not in OF_CLUSTER)
-
-
 @pytest.fixture
 def bereft() -> Iterator[RawClient]:
     """A client of brokers of which one is dead."""
     yield from opened(down=3)
-
-
-def initialized(client: RawClient, transactional_id: str | None, version: int = 4, **fields: Any) -> Any:
-    named = {"transactional_id": transactional_id, "transaction_timeout_ms": 60_000, **fields}
-    return client.ask("InitProducerId", version, **named)
-
-
-def of(producer: Any, transactional_id: str = "t") -> dict[str, Any]:
-    """The fields that name a producer."""
-    named = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch}
-    return {"transactional_id": transactional_id, **named}
-
-
-def add(
-    client: RawClient, producer: Any, *partitions: int, topic: str = "orders", version: int = 3, **fields: Any
-) -> list[int]:
-    """The errors of these partitions."""
-    asked = {f"v3_and_below_{name}": value for name, value in {**of(producer), **fields}.items()}
-    topics = [{"name": topic, "partitions": [*partitions]}]
-    answer = client.ask("AddPartitionsToTxn", version, **asked, v3_and_below_topics=topics)
-    [found] = answer.results_by_topic_v3_and_below
-    return [row.partition_error_code for row in found.results_by_partition]
-
-
-def batch(producer: Any, *contents: bytes, sequence: int = 0) -> bytes:
-    plain = read_batch(records(*contents, producer=(producer.producer_id, producer.producer_epoch, sequence)))
-    assert isinstance(plain, Batch)
-    return transactional(plain, producer.producer_id, producer.producer_epoch).payload
-
-
-def write(client: RawClient, producer: Any, partition: int, *contents: bytes, **fields: Any) -> int:
-    payload = batch(producer, *contents, sequence=fields.pop("sequence", 0))
-    named = {"partition": partition, "version": 11, "transactional_id": "t", **fields}
-    return int(produce(client, payload, **named).error_code)
-
-
-def end(client: RawClient, producer: Any, *, committed: bool, version: int = 4) -> Any:
-    """Until what was written before is complete."""
-    while (answer := client.ask("EndTxn", version, **of(producer), committed=committed)).error_code == 51:
-        pass
-    return answer
-
-
-def begun(client: RawClient, *partitions: int) -> Any:
-    """A producer with an open transaction in these partitions."""
-    producer: Any = None
-    while producer is None or producer.error_code == 51:
-        producer = initialized(client, "t")
-    assert set(add(client, producer, *partitions)) <= {0}
-    return producer
-
-
-def state_of(client: RawClient, transactional_id: str = "t") -> Any:
-    [found] = client.ask("DescribeTransactions", 0, transactional_ids=[transactional_id]).transaction_states
-    return found
 
 
 # --- what is written and read
@@ -167,7 +87,7 @@ def test_new_producers_add_partitions_by_writing(client: RawClient) -> None:
 
 
 def test_transactional_batch_names_its_transactional_id(client: RawClient) -> None:
-    assert write(client, begun(client, 6), 6, b"a", transactional_id=None) == NO_RIGHTS
+    assert write(client, begun(client, 6), 6, b"a", transactional_id=None) == 53
 
 
 def test_batch_without_a_transaction_is_refused_while_one_is_open(client: RawClient) -> None:
@@ -244,30 +164,7 @@ def test_marker_of_a_former_coordinator_is_refused(client: RawClient) -> None:
     assert marked(client, producer, 99, coordinator_epoch=9) == 3
 
 
-def marked(client: RawClient, producer: Any, partition: int, coordinator_epoch: int) -> int:
-    topics = [{"name": "orders", "partition_indexes": [partition]}]
-    named = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch, "topics": topics}
-    marker = {**named, "transaction_result": False, "coordinator_epoch": coordinator_epoch}
-    [answer] = client.ask("WriteTxnMarkers", 1, markers=[marker]).markers
-    return int(answer.topics[0].partitions[0].error_code)
-
-
 # --- offsets
-
-
-def commit(client: RawClient, producer: Any, offset: int, version: int = 3, group: str = "g", **fields: Any) -> int:
-    part = {"partition_index": 0, "committed_offset": offset, "committed_metadata": "m"}
-    named = {**of(producer), "group_id": group, "generation_id": -1, "member_id": "", **fields}
-    answer = client.ask("TxnOffsetCommit", version, topics=[{"name": "orders", "partitions": [part]}], **named)
-    return int(answer.topics[0].partitions[0].error_code)
-
-
-def committed(client: RawClient, *, is_stable: bool, group: str = "g") -> tuple[int, int]:
-    """Error and offset."""
-    asked = [{"group_id": group, "topics": [{"name": "orders", "partition_indexes": [0]}]}]
-    [found] = client.ask("OffsetFetch", 9, groups=asked, require_stable=is_stable).groups
-    [row] = found.topics[0].partitions
-    return row.error_code, row.committed_offset
 
 
 def test_offsets_of_a_transaction_are_valid_when_it_is_committed(client: RawClient) -> None:
@@ -301,142 +198,3 @@ def test_a_dead_broker_leaves_no_request_unanswered(bereft: RawClient) -> None:
     until(lambda: commit(bereft, producer, 5) == 0)
     assert end(bereft, producer, committed=True).error_code == 0
     until(lambda: committed(bereft, is_stable=True) == (0, 5))
-
-
-# --- tools
-
-
-def test_producers_and_transactions_are_described(client: RawClient) -> None:
-    producer = begun(client, 13)
-    assert write(client, producer, 13, b"a") == 0
-    topics = [{"name": "orders", "partition_indexes": [13]}]
-    [found] = client.ask("DescribeProducers", 0, topics=topics).topics[0].partitions
-    [row] = found.active_producers
-    assert (row.producer_id, row.last_sequence, row.current_txn_start_offset) == (producer.producer_id, 0, 0)
-    assert state_of(client).transaction_state == "Ongoing"
-    named = {"state_filters": ["Ongoing", "None"], "producer_id_filters": [producer.producer_id], "duration_filter": 0}
-    listed = client.ask("ListTransactions", 1, **named)
-    assert [row.transactional_id for row in listed.transaction_states] == ["t"]
-    assert listed.unknown_state_filters == ["None"]
-    assert not client.ask("ListTransactions", 1, **{**named, "duration_filter": 10**9}).transaction_states
-
-
-@pytest.mark.parametrize(
-    "pattern, found",
-    [
-        ("list-.*", ["list-a", "list-b"]),
-        (".*-a", ["list-a"]),
-        ("ist", []),
-        ("(list-a|other)", ["list-a"]),
-        ("x+", ["x" * 1_000]),
-    ],
-)
-def test_transactions_are_listed_by_a_pattern(client: RawClient, pattern: str, found: list[str]) -> None:
-    """That the whole transactional id matches. Long ids are matched in a thread."""
-    for transactional_id in ("list-a", "list-b", "x" * 1_000):
-        assert initialized(client, transactional_id).error_code == 0
-    assert listed(client, pattern) == (0, found)
-
-
-def listed(client: RawClient, pattern: str | None, **fields: Any) -> tuple[int, list[str]]:
-    """The error, and transactional ids."""
-    named = {"state_filters": [], "producer_id_filters": [], "duration_filter": -1, **fields}
-    answer = client.ask("ListTransactions", 2, transactional_id_pattern=pattern, **named)
-    return answer.error_code, sorted(row.transactional_id for row in answer.transaction_states)
-
-
-def test_pattern_that_is_not_valid_lists_nothing(client: RawClient) -> None:
-    assert listed(client, "(") == (128, [])
-
-
-@pytest.mark.parametrize("pattern", ["", None])
-def test_without_a_pattern_all_transactions_are_listed(client: RawClient, pattern: str | None) -> None:
-    initialized(client, "second")
-    assert {"first", "second"} <= set(listed(client, pattern)[1])
-
-
-def test_features_are_listed_since_version_3(client: RawClient) -> None:
-    answer = client.ask("ApiVersions", 3, client_software_name="raw", client_software_version="1")
-    listed = [(each.name, each.max_version_level) for each in answer.finalized_features]
-    assert listed == [("group.version", 1), ("transaction.version", 2)]
-
-
-# --- rights
-
-
-def test_transactional_ids_need_rights(restricted: RawClient) -> None:
-    secret = {**of(initialized(restricted, "open"), "secret")}
-    assert initialized(restricted, "secret").error_code == NO_RIGHTS
-    assert restricted.ask("EndTxn", 3, **secret, committed=True).error_code == NO_RIGHTS
-    assert restricted.ask("AddOffsetsToTxn", 3, **secret, group_id="g").error_code == NO_RIGHTS
-    assert restricted.ask("FindCoordinator", 2, key="secret", key_type=1).error_code == NO_RIGHTS
-    assert state_of(restricted, "secret").error_code == NO_RIGHTS
-    listed = restricted.ask("ListTransactions", 1, state_filters=[], producer_id_filters=[], duration_filter=-1)
-    assert "secret" not in {row.transactional_id for row in listed.transaction_states}
-
-
-def test_writing_in_transactions_needs_rights(restricted: RawClient) -> None:
-    producer = begun(restricted, 0)
-    assert add(restricted, producer, 1, transactional_id="secret") == [NO_RIGHTS]
-    assert add(restricted, producer, 0, topic="hidden") == [29]
-    assert write(restricted, producer, 0, b"a", transactional_id="secret") == NO_RIGHTS
-    assert commit(restricted, producer, 1, transactional_id="secret") == NO_RIGHTS
-    assert commit(restricted, producer, 1, group="closed") == 30
-    assert restricted.ask("AddOffsetsToTxn", 3, **of(producer), group_id="closed").error_code == 30
-    assert initialized(restricted, None).error_code == 31
-
-
-def test_either_right_on_the_cluster_allows_markers(empowered: RawClient) -> None:
-    """As in Kafka: of tools that end transactions, and of brokers."""
-    producer = begun(empowered, 2)
-    assert marked(empowered, producer, 2, coordinator_epoch=0) == 0
-
-
-def test_markers_and_requests_of_brokers_need_rights_on_the_cluster(restricted: RawClient) -> None:
-    producer = begun(restricted, 2)
-    assert marked(restricted, producer, 2, coordinator_epoch=0) == 31
-    rows = [{**of(producer), "verify_only": True, "topics": [{"name": "orders", "partitions": [2]}]}]
-    assert restricted.ask("AddPartitionsToTxn", 4, transactions=rows).error_code == 31
-
-
-def test_brokers_verify_partitions_of_many_transactions(client: RawClient) -> None:
-    producer = begun(client, 14)
-    topics = [{"name": "orders", "partitions": [14]}]
-    rows = [{**of(producer), "verify_only": True, "topics": topics}, {**of(producer, "never"), "topics": topics}]
-    answer = client.ask("AddPartitionsToTxn", 4, transactions=rows)
-    errors = {
-        row.transactional_id: row.topic_results[0].results_by_partition[0].partition_error_code
-        for row in answer.results_by_transaction
-    }
-    assert errors == {"t": 0, "never": 49}
-
-
-# --- long requests
-
-WHO = {"producer_id": 5, "producer_epoch": 0}
-INDEXES = {"topics": [{"name": "orders", "partition_indexes": PARTITIONS}]}
-NUMBERS = {"topics": [{"name": "orders", "partitions": PARTITIONS}]}
-OLDER = {f"v3_and_below_{name}": value for name, value in {"transactional_id": "first", **WHO, **NUMBERS}.items()}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "api, version, fields",
-    [
-        ("DescribeProducers", 0, INDEXES),
-        ("WriteTxnMarkers", 1, {"markers": [{**WHO, **INDEXES, "transaction_result": True, "coordinator_epoch": 0}]}),
-        ("AddPartitionsToTxn", 3, OLDER),
-        (
-            "AddPartitionsToTxn",
-            4,
-            {"transactions": [{"transactional_id": "first", "verify_only": True, **WHO, **NUMBERS}]},
-        ),
-    ],
-)
-def test_long_requests_let_others_go_on(
-    client: RawClient, walks: Walks, api: str, version: int, fields: dict[str, Any]
-) -> None:
-    """Their partitions are not read in one go."""
-    client.ask(api, version, **fields)
-    assert walks.read >= MANY
-    assert walks.in_one_go <= AT_ONCE
