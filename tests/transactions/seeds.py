@@ -140,8 +140,7 @@ class Seed(World):
         """So many, a few ticks between two; then all is healed, and all inputs are processed."""
         for _ in range(mishaps):
             for _ in range(self.chance.randint(1, 60)):
-                if self.late.happens(OFTEN_LATE):
-                    self.late.arrive()
+                self.late.arrive(OFTEN_LATE)
                 self.step()
             self.any_mishap()
         self.rig.mishaps.heal()

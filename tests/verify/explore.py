@@ -148,8 +148,8 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
             rig.timeline.say("workload", do_some(world, world.throttles))
         if step > 10 and world.happens(world.trouble):
             rig.timeline.say("trouble", world.choose(TROUBLE)(world))
-        if world.late is not None and world.late.happens(world.trouble):
-            rig.timeline.say("trouble", str(world.late.arrive()))
+        for late in () if world.late is None else world.late.arrive(world.trouble):
+            rig.timeline.say("trouble", str(late))
         if kafka is not None:
             kafka.step()
         rig.step()

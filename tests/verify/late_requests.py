@@ -28,6 +28,7 @@ class Late:
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
         self._sent: deque[Callable[[], object]] = deque(maxlen=KEPT)
+        self._behind: list[Callable[[], object]] = []
 
     def sent(self, ask: Callable[[], object]) -> None:
         """`ask` sends the same request again, for no client."""
@@ -36,9 +37,12 @@ class Late:
     def happens(self, likelihood: float) -> bool:
         return self._chance.random() < likelihood
 
-    def arrive(self) -> object:
-        """What the one that arrives says of itself."""
-        return self._chance.choice(self._sent)() if self._sent else "no late request arrives"
+    def arrive(self, likelihood: float) -> list[object]:
+        """Those that come behind the newest ones, and with this likelihood one of all. What they say of themselves."""
+        arriving, self._behind = self._behind, []
+        if self._sent and self.happens(likelihood):
+            arriving.append(self._chance.choice(self._sent))
+        return [ask() for ask in arriving]
 
 
 class LateChanges(Late):
@@ -58,7 +62,7 @@ class LateChanges(Late):
         ask = self._newest[tp] = partial(self._ask, tp, agent.broker.broker_id, agent.broker.epoch, asked)
         self.sent(ask)
         if before is not None and self.happens(BEHIND):
-            before()
+            self._behind.append(before)
 
     def _ask(self, tp: TopicPartition, leader: int, broker_epoch: int, asked: IsrAsked) -> str:
         """The active controller is asked, whichever it is by now."""
