@@ -163,8 +163,8 @@ def test_a_browser_shows_every_plot_without_overflow_and_with_contrast(
     check_readable(seen, plots=6)
 
 
+@pytest.mark.full
 @pytest.mark.server
-@pytest.mark.slow
 def test_the_browser_would_see_overflow_and_faint_words(tmp_path: Path) -> None:
     """What measures can fail: a page that is too wide, with words that are unreadable, one over the other."""
     page = (
@@ -177,7 +177,7 @@ def test_the_browser_would_see_overflow_and_faint_words(tmp_path: Path) -> None:
     assert (seen["out"], seen["over"]) == (["outside"], [["one", "two"]])
 
 
+@pytest.mark.full
 @pytest.mark.server
-@pytest.mark.slow
 def test_the_page_can_be_printed(tmp_path: Path) -> None:
     assert printed(page_of(GIVEN, Drain((1001,))), tmp_path).startswith(b"%PDF")
