@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
                 "committed": len(ledger.committed),
                 "aborted": len(ledger.aborted),
                 "unknown": len(ledger.unknown),
-                "clients_restarted": ledger.restarts,
+                "clients_restarted": dict(ledger.restarts),
             },
             "wrong": wrong,
             "memory_mib": {name: [found[0][0] >> 20, found[-1][0] >> 20] for name, found in memory.items()},

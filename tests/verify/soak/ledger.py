@@ -25,7 +25,7 @@ SHOWN_MAX: Final = 10
 
 class Ledger:
     """`with Ledger(bootstrap, seed) as ledger:` both clients, each in a thread. `unknown`: numbers whose client did not
-    hear how their transaction ended. `restarts`: how often a client began again after an error."""
+    hear how their transaction ended. `restarts`: how often a client began again, by its last deed and the error."""
 
     def __init__(self, bootstrap: str, seed: int) -> None:
         self._basis = {"bootstrap.servers": bootstrap, "log_level": 0}
@@ -33,7 +33,8 @@ class Ledger:
         self.committed: set[int] = set()
         self.aborted: set[int] = set()
         self.unknown: set[int] = set()
-        self.restarts = 0
+        self.restarts: Counter[str] = Counter()
+        self._ending = "abort"
         self._next = 0
         self._writes, self._copies = threading.Event(), threading.Event()
         self._writer = threading.Thread(target=self._again_while, args=(self._writes, self._write))
@@ -78,8 +79,9 @@ class Ledger:
         while goes_on.is_set():
             try:
                 work(goes_on)
-            except ck.KafkaException:
-                self.restarts += 1
+            except ck.KafkaException as error:
+                deed = self._ending if work == self._write else "copy"
+                self.restarts[f"{deed}: {error.args[0].name()}"] += 1
 
     def _write(self, goes_on: threading.Event) -> None:
         client = self._producer("ledger")
@@ -90,7 +92,8 @@ class Ledger:
             client.begin_transaction()
             for partition in self._chance.sample(range(PARTITIONS), TIMES):
                 client.produce(LEDGER, b"%d" % number, partition=partition)
-            if self._chance.random() < 0.2:
+            self._ending = "abort" if self._chance.random() < 0.2 else "commit"
+            if self._ending == "abort":
                 client.abort_transaction(WAIT_S)
                 self.aborted.add(number)
             else:
