@@ -71,6 +71,8 @@ NEEDS = (
     Need("containers", ("servers.containers",), "containers", all_only=True),
     Need("networks", ("servers.network", "--install"), "networks", all_only=True),
 )
+ALL_ONLY = {"KEDGE_ALL_ONLY": ",".join(need.family for need in NEEDS if need.all_only)}
+"""Families that no test of the other commands may ask for; see tests/left_out.py."""
 LEFT_OUT = {
     "--fast": "tests that take more than a tenth of a second or need a server; most examples of each property",
     "": "--all: kills and outages of servers, ensembles, networks, containers, browsers, Kafka's brokers, most stock "
@@ -238,7 +240,7 @@ def main() -> int:
     elif chosen.fast:
         run.pytest("tests", "tests", "-m", FAST, *options, variables=FEW)
     else:
-        run.pytest("tests", "tests", "-m", "not full", *options)
+        run.pytest("tests", "tests", "-m", "not full", *options, variables=ALL_ONLY)
     command = "--all" if chosen.all else "--fast" if chosen.fast else ""
     left_out = {**run.left_out, "by this command": LEFT_OUT[command]}
     print(summary.closing(run.steps, run.reports, left_out, time.monotonic() - began_s))

@@ -81,16 +81,35 @@ def test_folders_that_are_traced_exist() -> None:
     assert [name for name in checks.TRACED if not (CHECKOUT / "tests" / name).is_dir()] == []
 
 
+USES = {
+    "browser": chromium,
+    "kafka": kafka_jars.kafka_classpath,
+    "node": machine.kafkajs,
+    "go": machine.in_go,
+    "lakes": lake_jars.lakes,
+}
+
+
 def test_what_is_missing_leaves_out_the_tests_that_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """A family that no test asks for would be left out by name only, and its tests would fail."""
     families = {need.family for need in checks.NEEDS if need.family}
     monkeypatch.setenv(left_out.VARIABLE, ",".join(families))
-    uses = {"browser": chromium, "kafka": kafka_jars.kafka_classpath, "node": machine.kafkajs, "go": machine.in_go}
-    uses["lakes"] = lake_jars.lakes
-    assert families - set(uses) == {"sound etcd", "containers", "networks"}  # whose tests decide by themselves
-    for family, use in uses.items():
+    assert families - set(USES) == {"sound etcd", "containers", "networks"}  # whose tests decide by themselves
+    for family, use in USES.items():
         with pytest.raises(pytest.skip.Exception, match=f"{family} is missing"):
             use()
+
+
+def test_what_only_the_whole_run_installs_is_asked_for_by_none_of_the_other_tests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a machine that has it, too: else the mark would be missed on a fresh one only."""
+    monkeypatch.delenv(left_out.VARIABLE, raising=False)
+    for name, value in checks.ALL_ONLY.items():
+        monkeypatch.setenv(name, value)
+    for family in sorted(USES.keys() - {"kafka"}):
+        with pytest.raises(pytest.fail.Exception, match=f"installs {family}"):
+            USES[family]()
 
 
 @pytest.mark.checklist(275)
