@@ -34,13 +34,13 @@ class Late:
         """`ask` sends the same request again, for no client."""
         self._sent.append(ask)
 
-    def happens(self, likelihood: float) -> bool:
+    def _happens(self, likelihood: float) -> bool:
         return self._chance.random() < likelihood
 
     def arrive(self, likelihood: float) -> list[object]:
         """Those that come behind the newest ones, and with this likelihood one of all. What they say of themselves."""
         arriving, self._behind = self._behind, []
-        if self._sent and self.happens(likelihood):
+        if self._sent and self._happens(likelihood):
             arriving.append(self._chance.choice(self._sent))
         return [ask() for ask in arriving]
 
@@ -61,7 +61,7 @@ class LateChanges(Late):
         before = self._newest.get(tp)
         ask = self._newest[tp] = partial(self._ask, tp, agent.broker.broker_id, agent.broker.epoch, asked)
         self.sent(ask)
-        if before is not None and self.happens(BEHIND):
+        if before is not None and self._happens(BEHIND):
             self._behind.append(before)
 
     def _ask(self, tp: TopicPartition, leader: int, broker_epoch: int, asked: IsrAsked) -> str:

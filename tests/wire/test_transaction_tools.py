@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.wire import test_long_lists
+from tests.wire import test_long_lists, transacting
 from tests.wire.served import RawClient
 from tests.wire.test_long_lists import AT_ONCE, MANY, PARTITIONS, Walks
 from tests.wire.transacting import (
@@ -25,7 +25,7 @@ from tests.wire.transacting import (
 pytestmark = pytest.mark.checklist(281)
 
 NO_RIGHTS = 53
-walks = test_long_lists.walks
+made_client, walks = transacting.made_client, test_long_lists.walks
 DENIED = {
     ("WRITE", "TRANSACTIONAL_ID:secret"),
     ("DESCRIBE", "TRANSACTIONAL_ID:secret"),
@@ -35,11 +35,6 @@ DENIED = {
     ("WRITE", "TOPIC:"),
 }
 OF_CLUSTER = {("ALTER", "CLUSTER"), ("CLUSTER_ACTION", "CLUSTER")}
-
-
-@pytest.fixture(scope="module", name="client")
-def made_client() -> Iterator[RawClient]:
-    yield from opened()
 
 
 @pytest.fixture(scope="module")

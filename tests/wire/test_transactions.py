@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.kit.waiting import until
+from tests.wire import transacting
 from tests.wire.asking import fetch, offset_of, produce, values
 from tests.wire.living import records
 from tests.wire.served import RawClient
@@ -27,11 +28,7 @@ from tests.wire.transacting import (
 )
 
 pytestmark = pytest.mark.checklist(281)
-
-
-@pytest.fixture(scope="module", name="client")
-def made_client() -> Iterator[RawClient]:
-    yield from opened()
+made_client = transacting.made_client
 
 
 @pytest.fixture

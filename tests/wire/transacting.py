@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from kedge.controller.model.logs import Batch
 from kedge.controller.wire.data.batches import read_batch, transactional
 from tests.kit.waiting import until
@@ -23,6 +25,11 @@ def opened(*, down: int | None = None, **options: Any) -> Iterator[RawClient]:
             living.cluster.kill_broker(down)
         until(lambda: initialized(client, "first").error_code == 0)
         yield client
+
+
+@pytest.fixture(scope="module", name="client")
+def made_client() -> Iterator[RawClient]:
+    yield from opened()
 
 
 def initialized(client: RawClient, transactional_id: str | None, version: int = 4, **fields: Any) -> Any:
