@@ -47,7 +47,7 @@ ODD: Final = (
 )
 BLOCK: Final = 10_000
 BOMB_MIB: Final = (17, 900)  # what a batch unpacks to
-HEAVY_EACH: Final = 1_000  # one of so many frames has up to two million elements
+HEAVY_EACH: Final = 5_000  # one of so many frames has up to two million elements, and takes ten seconds
 
 
 class Fuzz:
