@@ -19,7 +19,7 @@ from typing import Any, Final, Self, TypeVar
 
 from ..stores.base import MetadataStore
 from .admin import Admin, Hooks, as_timeout
-from .admin.checks import as_partition, require
+from .admin.checks import as_broker, as_partition, require
 from .codec.keys import USERS
 from .codec.producer_ids import ProducerIdBlock
 from .metrics.collecting import collect
@@ -378,19 +378,22 @@ class Controller:
         """A block of 1,000 producer ids for a broker, none of which any broker was given before (KIP-730). It reads and
         writes the store on the calling thread. Ids rise; a lost reply leaves a block out.
 
-        Raises NotController, and StoreError where the store cannot be reached or no ids are left.
+        Raises NotController, and StoreError where the store cannot be reached or no ids are left. TypeError or
+        ValueError for what cannot be a broker's id.
         """
         self._may_lead()
-        return producer_ids.allocate(self._store, broker_id, self._services.read_timeout_s)
+        return producer_ids.allocate(self._store, as_broker(broker_id), self._services.read_timeout_s)
 
     def change_user_configs(self, name: str, to: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
         """A user of Kafka's brokers has the configs that `to` returns for the present ones: SCRAM credentials, and
         quotas. The brokers are notified as Kafka does it. It reads and writes the store on the calling thread, again
         where another program was first, so `to` may be called several times. `name`: as in the path of the key.
 
-        Raises NotController, what `to` raises, Corrupt where the key holds something else, and StoreError where the
-        store cannot be reached.
+        Raises NotController, what `to` raises, InvalidKey for a name that is no part of a path, Corrupt where the key
+        holds something else, and StoreError where the store cannot be reached. TypeError if the name is not a str, or
+        `to` returns something else than texts.
         """
+        require(name, str, "name")
         self._may_lead()
         config_keys.change(self._store, USERS, name, to, self._services.read_timeout_s)
 
@@ -400,11 +403,14 @@ class Controller:
 
     def reported_log(self, tp: TopicPartition, broker_id: int) -> LogReport | None:
         """The latest report of a replica's log that this controller received, None if there is none. Works from any
-        thread and does not wait for the loop."""
+        thread and does not wait for the loop. TypeError if `tp` is no TopicPartition."""
+        as_partition(tp)
         return self._services.log_reports.of(tp.topic, tp.partition, broker_id)
 
     def admin_for(self, principal: str | None) -> Admin:
-        """The admin API for `principal` (None: the host itself, which may do everything)."""
+        """The admin API for `principal` (None: the host itself, which may do everything). TypeError if it is no str."""
+        if principal is not None:
+            require(principal, str, "principal")
         return Admin(
             self._submitter,
             self._services.id_source,

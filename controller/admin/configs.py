@@ -10,11 +10,12 @@ from typing import Final
 from ..model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
 from ..model.errors import ApiError
 from ..model.events import AlterConfigs, Event
+from ..model.requests import as_configs
 from ..model.values import TOPICS, ConfigEntity
 from ..model.view import ClusterView
 from ..rules.config_changes import check_entity
 from ..rules.configs import describe, describe_with, topic_configs_as_stored
-from .checks import as_all, as_timeout, require
+from .checks import as_all, as_timeout, require, require_topics
 from .requests import TIMEOUT_S, Requests
 from .results import Results
 
@@ -42,11 +43,12 @@ class ConfigRequests(Requests):
         self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
     ) -> Future[dict[str, dict[str, ConfigEntry]]]:
         """What `describe_configs` would return for topics created with these configs. One future for all of them; the
-        topics need not exist. TypeError if `topics` is not a mapping."""
-        require(topics, Mapping, "topics")
+        topics need not exist. TypeError if a name or a value is not a str."""
+        require_topics(topics, Mapping)
+        wanted = {name: as_configs(own) for name, own in topics.items()}
 
         def ask(view: ClusterView) -> dict[str, dict[str, ConfigEntry]]:
-            stored = {name: topic_configs_as_stored(own) for name, own in topics.items()}
+            stored = {name: topic_configs_as_stored(own) for name, own in wanted.items()}
             return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in stored.items()}
 
         return self._whole("DESCRIBE_CONFIGS", lambda: self._submitter.query(ask, as_timeout(timeout_s)))

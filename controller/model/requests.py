@@ -43,7 +43,8 @@ def _require_int(_: object, attribute: attrs.Attribute[int], value: object) -> N
         raise TypeError(f"{attribute.name} must be an int, not {value!r:.200}")
 
 
-def _as_configs(value: Mapping[str, str]) -> Mapping[str, str]:
+def as_configs(value: Mapping[str, str]) -> Mapping[str, str]:
+    """A copy of `value`. TypeError unless it maps str to str."""
     if not isinstance(value, Mapping) or any(type(k) is not str or type(v) is not str for k, v in value.items()):
         raise TypeError(f"configs must map str to str, not {value!r:.200}")
     return dict(value)
@@ -57,7 +58,7 @@ class NewTopic:
     num_partitions: int = attrs.field(default=-1, validator=_require_int)
     replication_factor: int = attrs.field(default=-1, validator=_require_int)
     replica_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
-    configs: Mapping[str, str] = attrs.field(factory=dict, converter=_as_configs)
+    configs: Mapping[str, str] = attrs.field(factory=dict, converter=as_configs)
 
 
 @attrs.frozen

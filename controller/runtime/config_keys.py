@@ -15,6 +15,7 @@ from ...stores.base import ABSENT, Conflict, Corrupt, MetadataStore, Put, as_rea
 from ...stores.recipes import next_in_sequence, sequence_key
 from ..codec import BadValue, keys, small
 from ..codec.notifications import encode_config_change
+from ..model.requests import as_configs
 from ..model.values import KeyConfigs
 
 _TRIES: Final = 20
@@ -28,7 +29,7 @@ def change(store: MetadataStore, kind: str, name: str, to: Change, timeout_s: fl
     ones. Where nothing changes nothing is written. `name` is as in the path of the key.
 
     `timeout_s` is for each call to the store. Raises Corrupt where the key holds something else, the last Conflict
-    after 20 tries, what `to` raises, and whatever else the store raises.
+    after 20 tries, what `to` raises, TypeError for what it returns, and whatever else the store raises.
     """
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type(Conflict),
@@ -46,7 +47,7 @@ def _change_once(store: MetadataStore, kind: str, name: str, to: Change, timeout
         before = {} if entry is None else small.decode_config(entry.value)
     except BadValue as error:
         raise Corrupt(f"{key}: {error}", key=key) from error
-    after = to(before)
+    after = as_configs(to(before))
     if after == before:
         return
     if isinstance(before, KeyConfigs):
