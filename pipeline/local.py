@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from .arguments import path_of
 from .errors import BadInput
 from .functions import planning
 from .functions.collecting import collect
@@ -49,13 +50,15 @@ def read(
     s3://bucket/tables. `names`: by default what was collected; with the name of a `plan` what `export` needs of it. A
     name such as broker_valid gives validated rows, as `broker`. Raises NotFound if there is no snapshot, BadInput if a
     table cannot be read."""
-    place = find_place(str(root), found_by(plan), cluster, snapshot)
+    place = find_place(path_of(root, "root"), found_by(plan), cluster, snapshot)
     return read_tables(place, names_for(plan) if names is None else names, plan)
 
 
 def read_journal(paths: Iterable[str | Path]) -> Arrow:
     """The table `journal_event` of all lines in `paths`: files of journals, folders of them, and folders cluster=ID.
-    Raises NoJournal if there is nothing to read, OSError if a file cannot be read."""
+    Raises NoJournal if there is nothing to read, OSError if a file cannot be read, BadInput for no list of paths."""
+    if isinstance(paths, str | Path):
+        raise BadInput(f"paths: expected a list of paths, got {paths!r:.80}")
     files = (file for some in journals(paths).values() for file in some)
     return pa.Table.from_batches((batch for file in files for batch in batches(read_whole(file))), EVENT_SCHEMA)
 
@@ -63,7 +66,7 @@ def read_journal(paths: Iterable[str | Path]) -> Arrow:
 def write(tables: Frames, root: str | Path, *, cluster: str, snapshot: str) -> None:
     """The tables are below `root`, where the commands read them. Validated rows are kept apart from those collected,
     which are not replaced. Raises BadInput for a bad name, OSError if a file cannot be written."""
-    write_tables(Place(str(root), cluster, snapshot), tables)
+    write_tables(Place(path_of(root, "root"), cluster, snapshot), tables)
 
 
 def export(tables: Frames, folder: str | Path, *, cluster: str, snapshot: str) -> dict[str, Any]:
@@ -78,5 +81,7 @@ def export(tables: Frames, folder: str | Path, *, cluster: str, snapshot: str) -
         raise BadInput(f"export: expected one plan, got {plans}")
     check_same(tables)
     page = page_of(cluster, snapshot, tables).decode()
-    manifest: dict[str, Any] = export_files(tables, Path(folder), cluster=cluster, snapshot=snapshot, report=page)
+    manifest: dict[str, Any] = export_files(
+        tables, Path(path_of(folder, "folder")), cluster=cluster, snapshot=snapshot, report=page
+    )
     return manifest

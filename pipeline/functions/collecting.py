@@ -38,6 +38,9 @@ def collect(
     Raises BadInput if a source cannot be used or does not answer, OSError if a file cannot be read, and ImportError
     for brokers without the extras `cli` and `wire`.
     """
+    for name, value in (("bootstrap_servers", bootstrap_servers), ("store", store)):
+        if not isinstance(value, str | None):
+            raise BadInput(f"{name}: expected a text, got {value!r:.80}")
     given = dict(files or {})
     if sum(one is not None for one in (bootstrap_servers, store, *map(given.get, _WHOLE))) != 1:
         raise BadInput("expected exactly one of bootstrap_servers, store, and files of the kind tree or map")

@@ -18,6 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arguments import check_frames, whole
 from ..audit.local import audit_of
 from ..errors import BadInput
 from ..journal.arrow import BATCH_ROWS, NEEDED, events_of
@@ -55,7 +56,8 @@ def progress(events: Any, *, as_of_ms: int | None = None, stuck_ms: int = STUCK_
     """`progress`, a row for each reassignment; `stuck`, those that run and made no progress for `stuck_ms`, and why;
     `broker_reassignment`, what each broker had to copy over time; `eta_calibration`, predicted and real times;
     `rejected_rows`. `as_of_ms`: the moment, by default that of the cluster's last row. Raises as `audit`."""
-    run = partial(_progressed, as_of_ms=as_of_ms, stuck_ms=stuck_ms)
+    now_ms = None if as_of_ms is None else whole(as_of_ms, "as_of_ms")
+    run = partial(_progressed, as_of_ms=now_ms, stuck_ms=whole(stuck_ms, "stuck_ms"))
     return _by_cluster(events, Fold(run, (PROGRESS, STUCK, BROKER_REASSIGNMENT, ETA_CALIBRATION, REJECTED_ROWS)))
 
 
@@ -68,10 +70,13 @@ def _progressed(cluster: str, _: Iterable[Event], events: Iterable[Event], **ask
 
 
 def _by_cluster(events: Any, fold: Fold) -> Frames:
-    names = events.column_names if isinstance(events, pa.Table) else events.columns
+    is_arrow = isinstance(events, pa.Table)
+    if not is_arrow:
+        check_frames({JOURNAL_EVENT.name: events})
+    names = events.column_names if is_arrow else events.columns
     if missing := [name for name in _KEYS if name not in names]:
         raise BadInput(f"{JOURNAL_EVENT.name}: no column {', '.join(missing)}")
-    if isinstance(events, pa.Table):
+    if is_arrow:
         return _on_arrow(events, fold)
     from ..spark.clusters import by_cluster  # noqa: PLC0415 - only Spark's users have PySpark
 

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arguments import flag, ids, settings_or
 from ..errors import BadInput
 from ..stages.arrays import Limits
 from ..stages.choice import Choice
@@ -94,7 +95,8 @@ def check(
     tables: Frames, *, limits: Limits | None = None, factor: int | None = None, ignore_racks: bool = False
 ) -> Frames:
     """Adds `violation`: broken rules of placement and capacity. `factor`: the wanted replication factor."""
-    return _then(tables, steps.checking(limits or Limits(), factor, ignore_racks=ignore_racks))
+    known, ignores = settings_or(limits, Limits, "limits"), flag(ignore_racks, "ignore_racks")
+    return _then(tables, steps.checking(known, factor, ignore_racks=ignores))
 
 
 def plan(
@@ -109,8 +111,11 @@ def plan(
     """Adds `plan` (a row for each snapshot), `plan_move`, `plan_reason` (what is not planned, and why) and `plan_load`;
     where brokers have several log directories `plan_log_dir`; for ReducePartitions `reduction`. `name`: of the plan, by
     default that of its command. `choice`: of topics, sizes, brokers and racks."""
+    if type(request) not in KINDS:
+        raise BadInput(f"request: expected one of {', '.join(kind.__name__ for kind in KINDS)}, got {request!r:.80}")
     named = KINDS[type(request)] if name is None else name
-    step = steps.planning(request, named, limits or Limits(), choice or Choice(), ignore_racks=ignore_racks)
+    known, chosen = settings_or(limits, Limits, "limits"), settings_or(choice, Choice, "choice")
+    step = steps.planning(request, named, known, chosen, ignore_racks=flag(ignore_racks, "ignore_racks"))
     return _then(tables, step)
 
 
@@ -128,7 +133,7 @@ def fill_brokers(
     **options: Any,
 ) -> Frames:
     """`plan` of moving bytes to these brokers, new ones with their racks. `bytes_max`: copied, at most."""
-    racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(brokers)
+    racks = brokers if isinstance(brokers, Mapping) else dict.fromkeys(ids(brokers))
     return plan(tables, Add(tuple(racks.items()), tolerance, bytes_max), **options)
 
 
@@ -172,10 +177,12 @@ def reduce_partitions(tables: Frames, *, bytes_max: int, bps_max: float, **optio
 def waves(tables: Frames, settings: WaveSettings | None = None) -> Frames:
     """Adds the waves of the plan in `tables`: `wave` with times in seconds, `wave_move`, `wave_throttle` with rates in
     bytes/s, and `wave_reason` (moves that are in no wave)."""
-    return _then(tables, steps.dividing(settings or WaveSettings()))
+    return _then(tables, steps.dividing(settings_or(settings, WaveSettings, "settings")))
 
 
 def _then(tables: Frames, step: Step) -> Frames:
+    if not isinstance(tables, Mapping):
+        raise BadInput(f"tables: expected tables by their names, got {tables!r:.80}")
     step.check(tables.keys())
     if all(isinstance(table, pa.Table) for table in tables.values()):
         return _on_arrow(tables, step)

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from ..arguments import whole
 from ..errors import BadInput, NothingAsked
 from ..stages.arrays import Limits
 from ..stages.check import check
@@ -87,7 +88,7 @@ def loading(settings: LoadSettings) -> Step:
 
 
 def checking(limits: Limits, factor: int | None, *, ignore_racks: bool) -> Step:
-    if factor is not None and factor < 1:
+    if factor is not None and whole(factor, "factor") < 1:
         raise BadInput(f"factor: expected 1 or more, got {factor}")
 
     def run(tables: Tables) -> Tables:

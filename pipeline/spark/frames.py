@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import pyarrow as pa
 
+from ..arguments import check_frames
 from ..errors import BadInput, PipelineError
 from ..functions import collecting
 from ..functions.steps import Step, Tables
@@ -66,6 +67,7 @@ class Snapshots(Mapping[str, "DataFrame"]):
         if isinstance(tables, cls):
             return tables
         tables_of(tables)
+        check_frames(tables)
         keys = keys_in({name: frame.columns for name, frame in tables.items()})
         rows = [
             pack(TABLES[name], frame.withColumns({key: frame[key].cast("string") for key in keys}), keys)

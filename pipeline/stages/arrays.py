@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arguments import checked
 from ..errors import BadInput
 from ..kernel.cluster import MOVABLE, MOVING, NO_LIMIT, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
 from ..tables.arrow import Arrow
@@ -23,7 +24,7 @@ SHARE_STEPS: Final = 2**32  # per 1, so that sums are exact up to two million sh
 _SHIFT: Final = 32  # a key is (topic << 32) + partition
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Limits:
     """The share of a broker's capacity that a plan may fill."""
 

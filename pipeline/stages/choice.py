@@ -16,6 +16,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from ..arguments import checked
 from ..errors import BadInput
 from ..kernel.cluster import NO_LIMIT, SIZE_LEFT_OUT, TOPIC_LEFT_OUT, Bools, Cluster, Ints
 
@@ -23,7 +24,7 @@ RACK: Final = "rack:"
 _SHOWN_MAX: Final = 20
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Choice:
     """The options that every plan takes, under their names.
 

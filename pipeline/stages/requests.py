@@ -4,38 +4,35 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from operator import index
 from typing import Any, Final, TypeAlias
 
 import attrs
 
+from ..arguments import checked, ids
 from ..errors import BadInput
 from ..kernel.goals import RESOURCES
 
 TOLERANCE = 0.01
 
 
-def _ids(brokers: Iterable[Any]) -> tuple[int, ...]:
-    """Also numpy's integers, such as the ids in a column of pandas."""
-    try:
-        return tuple(map(index, brokers))
-    except TypeError:
-        raise BadInput(f"brokers: expected a list of ids, got {brokers!r:.80}") from None
-
-
 def _with_racks(brokers: Iterable[tuple[Any, str | None]]) -> tuple[tuple[int, str | None], ...]:
-    given = tuple(brokers)
-    return tuple(zip(_ids(broker for broker, _ in given), (rack for _, rack in given), strict=True))
+    try:
+        given = [(broker, rack) for broker, rack in brokers]
+    except (TypeError, ValueError):
+        raise BadInput(f"brokers: expected ids, each with its rack or None, got {brokers!r:.80}") from None
+    if odd := [rack for _, rack in given if not isinstance(rack, str | None)]:
+        raise BadInput(f"rack: expected a text or None, got {odd[0]!r:.80}")
+    return tuple(zip(ids([broker for broker, _ in given]), (rack for _, rack in given), strict=True))
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Drain:
     """No replica on these brokers; if none is named, on those in state draining."""
 
-    brokers: tuple[int, ...] = attrs.field(default=(), converter=_ids)
+    brokers: tuple[int, ...] = attrs.field(default=(), converter=ids)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Add:
     """Level bytes onto these brokers, (id, rack or None); one that is not in the snapshot is used as given."""
 
@@ -49,7 +46,7 @@ class Add:
         _check_level(self.tolerance, self.bytes_max)
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Rebalance:
     """Level what `by` names over all brokers, copying at most `bytes_max`: "bytes", "network-in", "network-out",
     "replicas", "leaders", "topic-replicas", "topic-leaders"; the last two are the counts of each topic. Brokers above a
@@ -72,11 +69,11 @@ class Rebalance:
                 raise BadInput(f"limit of {what} of a broker: expected 0 or more, got {most}")
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class BalanceDisks:
     """Level the bytes of the directories within each of these brokers; if none is named, within all."""
 
-    brokers: tuple[int, ...] = attrs.field(default=(), converter=_ids)
+    brokers: tuple[int, ...] = attrs.field(default=(), converter=ids)
     tolerance: float = TOLERANCE
 
     def __attrs_post_init__(self) -> None:
@@ -88,7 +85,7 @@ class FixRacks:
     """Every partition in as many racks as possible."""
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class SetFactor:
     """`factor` replicas for every partition."""
 
@@ -104,25 +101,25 @@ class Leaders:
     """Preferred leaders evenly, by changing the order of replicas only."""
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Demote:
     """No preferred leader on these brokers, by changing the order of replicas only."""
 
-    brokers: tuple[int, ...] = attrs.field(converter=_ids)
+    brokers: tuple[int, ...] = attrs.field(converter=ids)
 
     def __attrs_post_init__(self) -> None:
         if not self.brokers:
             raise BadInput("demote: expected at least one broker, got none")
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class Undo:
     """The order of replicas as it was before the plan of that name, which must not have copied anything."""
 
     undo: str
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class ReducePartitions:
     """As few partitions as keep each below these bytes and bytes per second."""
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...controller.model.plural import counted
+from ..arguments import checked
 from ..errors import BadInput
 from ..kernel.cluster import NOBODY, Bools, Ints
 from ..tables.arrow import Arrow, arrow_schema, conform, from_columns
@@ -47,7 +48,7 @@ Bounds: TypeAlias = tuple[int, int]
 """The first and the last microsecond since 1970 of samples that count."""
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class LoadSettings:
     """How samples become rates. `window_s`: samples are averaged within so many seconds. `statistic`: of the windows,
     as in `windows`. `growth`: a factor of every rate, also of estimated ones. `age_max_s`: seconds that a sample may be

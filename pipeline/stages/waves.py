@@ -19,6 +19,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from ..arguments import checked
 from ..errors import BadInput
 from ..kernel.cluster import NOBODY, Cluster, Floats, per_broker
 from ..kernel.waves import Room, Step, steps_of
@@ -33,7 +34,7 @@ from .snapshots import check_digest, digest
 _Row = tuple[Any, ...]
 
 
-@attrs.frozen
+@attrs.frozen(field_transformer=checked)
 class WaveSettings:
     """`per_broker`: copies that a broker may send, and receive, at once. `one_at_a_time`: one new replica of a
     partition at a time. `disk_ceiling`: the share of a disk that may be filled while a wave runs. `throttle_bps`: for

@@ -51,9 +51,9 @@ _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
 
 def check_name(name: str, what: str) -> str:
     """`name` if it can be the name of a folder below a root. Raises BadInput otherwise."""
-    if not name:
+    if name == "":
         raise BadInput(f"{what}: expected a name, got an empty string")
-    if not _is_name(name):
+    if not isinstance(name, str) or not _is_name(name):
         expected = "a name of up to 200 characters, without slashes and control characters, not beginning with a dot"
         raise BadInput(f"{what}: expected {expected}; got {name!r:.120}")
     return name

@@ -52,7 +52,7 @@ _OF_COLLECTED: Final = (PARTITION_VALID, PARTITION, BROKER_VALID, LOG_DIR_VALID,
 def tables_of(names: Iterable[str]) -> list[Table]:
     """Raises BadInput for a name that is none."""
     given = list(names)
-    if unknown := sorted(set(given) - TABLES.keys()):
+    if unknown := sorted(map(str, set(given) - TABLES.keys())):
         raise BadInput(f"unknown tables {', '.join(unknown)}; there are {', '.join(sorted(TABLES))}")
     return [TABLES[name] for name in given]
 
