@@ -25,7 +25,7 @@ class VirtualClock:
 
     def advance(self, ms: int) -> None:
         """Advance by `ms`. Raises ValueError for a negative number."""
-        if ms < 0:
+        if not ms >= 0:  # nor is NaN
             raise ValueError(f"time does not go back: {ms} ms")
         self.elapsed_ms += ms
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from math import inf
 from typing import Any, Final
 
 import attrs
@@ -78,8 +79,8 @@ class Faults:
         the request did nothing, without one it was served. ValueError names what can be ordered."""
         if api not in self._keys:
             raise ValueError(f"no errors can be ordered for {api!r}, only for: {', '.join(sorted(self._keys))}")
-        if count < 1:
-            raise ValueError(f"count: expected at least 1, got {count}")
+        if type(count) is not int or count < 1:  # a fraction would never be used up
+            raise ValueError(f"count: expected at least 1, got {count!r:.80}")
         if error is None and not disconnect:
             raise ValueError("expected an error, disconnect=True, or both")
         fault = Fault(self._keys[api], 0 if error is None else _code(error), count, broker_id, disconnect)
@@ -88,7 +89,7 @@ class Faults:
 
     def slow(self, broker_id: int, delay_ms: float) -> None:
         """Answers at the address of this broker are sent so many milliseconds later; 0: at once again."""
-        if delay_ms < 0:
+        if not 0 <= delay_ms < inf:
             raise ValueError(f"delay_ms: expected at least 0, got {delay_ms}")
         self._delays_ms[broker_id] = delay_ms
 
@@ -132,7 +133,7 @@ def _code(error: str | int) -> int:
     code = _ERRORS.get(error) if isinstance(error, str) else error
     if code is None:
         raise ValueError(f"Kafka has no error {error!r}, as in: NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT; or a number")
-    if code == 0 or not -1 <= code < 2**15:
+    if type(code) is not int or code == 0 or not -1 <= code < 2**15:
         raise ValueError(f"error: expected the number of an error, got {error!r}")
     return code
 

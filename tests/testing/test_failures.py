@@ -135,6 +135,13 @@ def test_what_cannot_be_ordered_is_said(cluster: Cluster | Server) -> None:
         cluster.fail_next("Produce")
     with pytest.raises(ValueError, match=r"no API 'Product' is served, only: .*Produce"):
         cluster.requests("Product")
+    for wrong in (1.5, float("nan"), True):
+        with pytest.raises(ValueError, match="count: expected at least 1"):
+            cluster.fail_next("Produce", "NOT_LEADER_OR_FOLLOWER", wrong)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="error: expected the number of an error"):
+            cluster.fail_next("Produce", wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="delay_ms: expected at least 0, got nan"):
+        cluster.slow(1, float("nan"))
 
 
 def test_requests_are_counted_by_client_and_broker(cluster: Cluster | Server) -> None:

@@ -80,7 +80,7 @@ class FolderSink:
     ) -> None:
         if _CLUSTER.fullmatch(cluster) is None:
             raise ValueError(f"cluster must be 1-200 of A-Z a-z 0-9 . _ -, as in file names, not {cluster!r:.220}")
-        if file_bytes_max < 1 or files_max < 1:
+        if not (file_bytes_max >= 1 and files_max >= 1):  # NaN is neither
             raise ValueError(f"file_bytes_max and files_max must be at least 1: {file_bytes_max}, {files_max}")
         is_seconds = isinstance(fsync, int | float) and not isinstance(fsync, bool) and fsync >= 0
         if fsync not in {"off", "commit"} and not is_seconds:
