@@ -27,6 +27,7 @@ from ..written import written_as
 from .arrow import Arrow
 
 _URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(/+)")  # some programs write file:/x for file:///x
+_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")  # surrogates: bytes of a command line that are not UTF-8
 _FILE: Final = "file"
 _DBFS: Final = "dbfs"
 _DBFS_FOLDER: Final = Path("/dbfs")  # where Databricks has it in the file system
@@ -48,6 +49,8 @@ class Location:
     format: str = PARQUET
 
     def __attrs_post_init__(self) -> None:
+        if _NO_TEXT.search(self.text):
+            raise BadInput(f"{self.text!r:.120}: expected a path or a URI in UTF-8, without NUL")
         if self.is_catalog and _SCHEMA.fullmatch(self.text.removeprefix(_CATALOG)) is None:
             raise BadInput(f"{self}: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA")
         if self.format not in FORMATS:

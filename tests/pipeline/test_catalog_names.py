@@ -43,6 +43,8 @@ def test_a_catalog_is_named_apart_from_folders() -> None:
     [
         ("catalog:", "parquet", "catalog:: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA"),
         ("catalog:a`b", "delta", "expected catalog:SCHEMA"),
+        ("a\udcff", "parquet", "expected a path or a URI in UTF-8, without NUL"),
+        ("a\0", "parquet", "expected a path or a URI in UTF-8, without NUL"),
         ("catalog:a.b", "orc", "format: expected one of parquet, delta, iceberg; got 'orc'"),
         ("s3a://b/k", "iceberg", "s3a://b/k: iceberg tables need a catalog, catalog:CATALOG.SCHEMA"),
     ],
