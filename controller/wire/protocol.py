@@ -11,7 +11,7 @@ import functools
 import io
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -216,8 +216,22 @@ def _maker(field: Any, version: int) -> Callable[[Any], Any]:
 
     if field.is_struct_array():
         return structs_of
-    return struct_of if field.is_struct() else _as_it_is
+    if field.is_struct():
+        return struct_of
+    return _TEXTS.get(field.type_str, _as_it_is)
 
 
 def _as_it_is(value: Any) -> Any:
     return value
+
+
+def _text(value: str | None) -> str | None:
+    """As Kafka writes it: JSON of other programs may have half of a surrogate pair, which UTF-8 cannot hold."""
+    return value if value is None or value.isascii() else value.encode(errors="replace").decode()
+
+
+def _texts(values: Iterable[str] | None) -> list[str | None] | None:
+    return None if values is None else [_text(each) for each in values]
+
+
+_TEXTS: Final[Mapping[str, Callable[[Any], Any]]] = {"string": _text, "[]string": _texts}

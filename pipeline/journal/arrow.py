@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadInput
-from ..tables.arrow import arrow_schema, arrow_type, conform
+from ..tables.arrow import array_of, arrow_schema, arrow_type, conform
 from ..tables.journal import JOURNAL_EVENT
 from .files import Part, cluster_of, cuts, read_lines
 from .lines import KINDS, Event
@@ -61,7 +61,7 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
             values = [_unknown(row) for row in rows]
         else:
             values = [row.get(field) for row in rows]
-        columns.append(pa.array(values, type=arrow_type(kind)))
+        columns.append(array_of(values, arrow_type(kind)))
     return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
 
 
@@ -122,12 +122,7 @@ _cluster_of: Final = lru_cache(cluster_of)  # few files, many rows
 
 
 def _texts(said: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Names are made encodable; JSON text is ASCII anyway."""
-    return [(_encodable(name), json.dumps(value, separators=(",", ":"))) for name, value in said.items()]
-
-
-def _encodable(name: str) -> str:
-    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()
+    return [(name, json.dumps(value, separators=(",", ":"))) for name, value in said.items()]
 
 
 def _unknown(row: Mapping[str, Any]) -> list[tuple[str, str]] | None:

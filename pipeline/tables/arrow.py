@@ -58,9 +58,23 @@ def from_columns(table: Table, columns: Mapping[str, Any], *, is_sorted: bool = 
     for field in schema:
         given = columns[field.name]
         arrow = isinstance(given, pa.Array | pa.ChunkedArray)
-        made[field.name] = given.cast(field.type) if arrow else pa.array(given, field.type)
+        made[field.name] = given.cast(field.type) if arrow else array_of(given, field.type)
     found = pa.table(made, schema=schema)
     return found if is_sorted else in_order(table, found)
+
+
+def array_of(values: Iterable[Any], kind: Any) -> Any:
+    """An Arrow array. Half of a surrogate pair, which JSON may have and UTF-8 cannot, is written as \\udcff."""
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        return pa.array(map(_encodable, values), kind)
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    return type(value)(map(_encodable, value)) if isinstance(value, list | tuple) else value
 
 
 def in_order(table: Table, found: Arrow) -> Arrow:

@@ -18,7 +18,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.integers(-(10**30), 10**30),
     st.floats(allow_nan=False, allow_infinity=False),
-    st.text(),
+    st.text() | st.just("\ud800"),
 )
 JSON = st.recursive(SCALARS, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(), inner)))
 # Fields that no version knows: their names begin as none of ours does.

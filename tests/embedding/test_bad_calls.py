@@ -43,7 +43,7 @@ anything = st.one_of(
     st.integers(),
     st.integers(-2, 8),
     st.floats(),
-    st.text(max_size=8),
+    st.text(max_size=8) | st.just("\ud800"),
     st.binary(max_size=8),
     st.lists(st.one_of(st.integers(-2, 8), st.text(max_size=3), st.none()), max_size=4),
     st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),

@@ -74,7 +74,7 @@ scalars = st.one_of(
     st.integers(),
     st.floats(),
     st.text(max_size=4),
-    st.sampled_from([2**31, 2**63, -1]),
+    st.sampled_from([2**31, 2**63, -1, "\ud800"]),
 )
 junk = st.recursive(
     scalars, lambda s: st.lists(s, max_size=3) | st.dictionaries(st.text(max_size=4), s, max_size=3), max_leaves=6

@@ -133,6 +133,14 @@ def test_racks_of_brokers_are_read_as_a_list_of_brokers(racks: Mapping[int, str 
     assert {b["broker_id"]: b["rack"] for b in rows(found, "broker")} == racks
 
 
+def test_half_of_a_surrogate_pair_is_written_out() -> None:
+    """JSON may have it, tables in UTF-8 may not."""
+    found = Gathered()
+    from_broker_list(rb'{"1":"r\ud800"}', "list", found)
+    (broker,) = rows(found, "broker")
+    assert broker["rack"] == r"r\ud800"
+
+
 def test_a_list_of_brokers_may_say_more_than_the_rack() -> None:
     found = Gathered()
     said = {"1": {"rack": "a", "disk_capacity_bytes": 10, "nw_in_capacity_bps": 1.5, "state": "draining"}, "2": ""}
@@ -336,6 +344,7 @@ WORDS = (
     "version", "partitions", "topic", "partition", "replicas", "brokers", "broker", "logDirs", "logDir", "error",
     "size", "offsetLag", "isFuture", "t-0", "t", "0", "1", "-1", "Size", "StorageFree", "brokerCapacities", "brokerId",
     "capacity", "DISK", "NW_IN", "NW_OUT", "rack", "state", "alive", "disk_capacity_bytes",
+    "\ud800",  # JSON may have it, and st.text() makes none
 )  # fmt: skip
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.sampled_from(WORDS), st.text(max_size=3)

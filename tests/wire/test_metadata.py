@@ -11,6 +11,8 @@ from kafka.protocol.metadata import MetadataResponse as KafkaMetadataResponse
 from kedge import DeletePartitions, NewTopic
 from kedge.controller.wire.apis import APIS
 from kedge.controller.wire.data.creating import with_creation
+from kedge.stores import ABSENT, PRESENT, Put
+from tests.kit.waiting import until
 from tests.wire.living import Living
 from tests.wire.served import RawClient, Served
 
@@ -57,6 +59,26 @@ def test_only_allowed_names_are_created(client: RawClient) -> None:
     names = ("own-bad name", "__consumer_offsets", "not-own")
     assert asked(client, 9, *names) == {"own-bad name": 17, "__consumer_offsets": 3, "not-own": 3}
     assert set(asked(client, 9, *names, lets=False).values()) == {3}
+
+
+def test_half_of_a_surrogate_pair_is_a_question_mark() -> None:
+    """A rack and a config as JSON of another program may have them; as Kafka answers them."""
+    with Served() as served, RawClient(served.address) as client:
+        served.controller.admin.create_topics({"t": NewTopic(1, 1)}).all().result(30)
+        key, rack = "/config/topics/t", '"rack":"r\\udcff"'
+        served.store.commit(
+            [
+                Put("/brokers/ids/9", b'{"version":5,"host":"h","port":1,"endpoints":[],%s}' % rack.encode(), ABSENT),
+                Put(key, rb'{"version":1,"config":{"compression.type":"\ud800"}}', PRESENT),
+            ],
+            timeout_s=5,
+        )
+        until(lambda: 9 in served.controller.describe().live_brokers)
+        racks = {broker.node_id: broker.rack for broker in client.ask("Metadata", 9, topics=[]).brokers}
+        assert racks[9] == "r?"
+        resource = {"resource_type": 2, "resource_name": "t", "configuration_keys": None}
+        (found,) = client.ask("DescribeConfigs", 1, resources=[resource]).results
+        assert {entry.name: entry.value for entry in found.configs}["compression.type"] == "?"
 
 
 @pytest.mark.slow
