@@ -64,7 +64,7 @@ def from_columns(table: Table, columns: Mapping[str, Any], *, is_sorted: bool = 
 
 
 def array_of(values: Iterable[Any], kind: Any) -> Any:
-    """An Arrow array. Half of a surrogate pair, which JSON may have and UTF-8 cannot, is written as \\udcff."""
+    """An Arrow array. Half of a surrogate pair, which JSON may have and UTF-8 cannot, is written as its escape."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
