@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -20,12 +21,15 @@ PARTITIONS: Final = 6
 TIMES: Final = 3
 COMMITTED: Final = {"isolation.level": "read_committed"}
 WAIT_S: Final = 30.0
+TIMEOUT_S: Final = 20
+"""After it a coordinator aborts a transaction, and fences its producer."""
 SHOWN_MAX: Final = 10
 
 
 class Ledger:
     """`with Ledger(bootstrap, seed) as ledger:` both clients, each in a thread. `unknown`: numbers whose client did not
-    hear how their transaction ended. `restarts`: how often a client began again, by its last deed and the error."""
+    hear how their transaction ended. `restarts`: how often a client began again, by its last deed, the error, and
+    whether the transaction was older than its timeout."""
 
     def __init__(self, bootstrap: str, seed: int) -> None:
         self._basis = {"bootstrap.servers": bootstrap, "log_level": 0}
@@ -36,6 +40,7 @@ class Ledger:
         self.restarts: Counter[str] = Counter()
         self._ending = "abort"
         self._next = 0
+        self._transaction = threading.local()  # of the client in each thread
         self._writes, self._copies = threading.Event(), threading.Event()
         self._writer = threading.Thread(target=self._again_while, args=(self._writes, self._write))
         self._copier = threading.Thread(target=self._again_while, args=(self._copies, self._copy))
@@ -81,7 +86,12 @@ class Ledger:
                 work(goes_on)
             except ck.KafkaException as error:
                 deed = self._ending if work == self._write else "copy"
-                self.restarts[f"{deed}: {error.args[0].name()}"] += 1
+                is_late = time.monotonic() - self._transaction.began_s > TIMEOUT_S
+                self.restarts[f"{deed}: {error.args[0].name()}{' after its timeout' * is_late}"] += 1
+
+    def _begin(self, client: ck.Producer) -> None:
+        self._transaction.began_s = time.monotonic()
+        client.begin_transaction()
 
     def _write(self, goes_on: threading.Event) -> None:
         client = self._producer("ledger")
@@ -89,7 +99,7 @@ class Ledger:
             self._next += 1
             number = self._next
             self.unknown.add(number)
-            client.begin_transaction()
+            self._begin(client)
             for partition in self._chance.sample(range(PARTITIONS), TIMES):
                 client.produce(LEDGER, b"%d" % number, partition=partition)
             self._ending = "abort" if self._chance.random() < 0.2 else "commit"
@@ -109,7 +119,7 @@ class Ledger:
                 found = [message for message in source.consume(200, 0.2) if message.error() is None]
                 if not found:
                     continue
-                client.begin_transaction()
+                self._begin(client)
                 for message in found:
                     client.produce(COPIES, message.value(), partition=message.partition())
                 place = source.position(source.assignment())
@@ -117,7 +127,8 @@ class Ledger:
                 client.commit_transaction(WAIT_S)
 
     def _producer(self, name: str) -> ck.Producer:
-        settings = {**self._basis, "transactional.id": name, "transaction.timeout.ms": 20_000}
+        self._transaction.began_s = time.monotonic()
+        settings = {**self._basis, "transactional.id": name, "transaction.timeout.ms": TIMEOUT_S * 1000}
         client = ck.Producer(settings)
         client.init_transactions(WAIT_S)
         return client
