@@ -31,7 +31,7 @@ def checked(_: type, fields: list[attrs.Attribute[Any]]) -> list[attrs.Attribute
 
 def whole(value: Any, what: str) -> int:
     """A whole number of at most 64 bits."""
-    return _taken(what, "a whole number", _whole, value)
+    return _taken(what, "a whole number", whole_of, value)
 
 
 def flag(value: Any, what: str) -> bool:
@@ -39,7 +39,14 @@ def flag(value: Any, what: str) -> bool:
 
 
 def ids(value: Any, what: str = "brokers") -> tuple[int, ...]:
-    return _each(what, "ids", _whole, value)
+    return _taken(what, "a list of ids", _ids, value)
+
+
+def each(what: str, expected: str, take: Callable[[Any], T], values: Any) -> tuple[T, ...]:
+    """What `take` makes of each value; it raises TypeError or ValueError for one that is not `expected`."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # whose letters are no names
+        raise BadInput(f"{what}: expected a list of {expected}, got {values!r:.80}")
+    return tuple(_taken(what, expected, take, one) for one in values)
 
 
 def path_of(value: Any, what: str) -> str:
@@ -67,8 +74,7 @@ def _field(field: attrs.Attribute[Any], value: Any) -> Any:
     kind = written.removesuffix(" | None")
     if value is None and kind != written:
         return None
-    name = field.name.replace("_", "-")
-    return (_each if kind in _LISTS else _taken)(name, *{**_LISTS, **_KINDS}[kind], value)
+    return _taken(field.name.replace("_", " "), *_KINDS[kind], value)
 
 
 def _taken(what: str, expected: str, take: Callable[[Any], T], value: Any) -> T:
@@ -78,13 +84,7 @@ def _taken(what: str, expected: str, take: Callable[[Any], T], value: Any) -> T:
         raise BadInput(f"{what}: expected {expected}, got {value!r:.80}") from None
 
 
-def _each(what: str, expected: str, take: Callable[[Any], T], values: Any) -> tuple[T, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # a text's letters are none of its names
-        raise BadInput(f"{what}: expected a list of {expected}, got {values!r:.80}")
-    return tuple(_taken(what, expected, take, one) for one in values)
-
-
-def _whole(value: Any) -> int:
+def whole_of(value: Any) -> int:
     number = index(value)
     if isinstance(value, bool) or abs(number) > _INT64_MAX:
         raise ValueError
@@ -93,7 +93,7 @@ def _whole(value: Any) -> int:
 
 def _number(value: Any) -> float:
     if isinstance(value, Integral):
-        return _whole(value)
+        return whole_of(value)
     if not isinstance(value, Real) or isnan(value):
         raise ValueError
     return float(value)
@@ -107,8 +107,14 @@ def _path(value: Any) -> str:
     return str(_of(str, fspath(value)))
 
 
-def _id_or_name(value: Any) -> int | str:
-    return value if isinstance(value, str) else _whole(value)
+def _ids(value: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(map(whole_of, value))
+
+
+def _names(value: Iterable[Any]) -> tuple[str, ...]:
+    if isinstance(value, str):  # its letters are no names
+        raise TypeError
+    return tuple(_of(str, one) for one in value)
 
 
 def _of(kind: Any, value: Any) -> Any:
@@ -118,14 +124,10 @@ def _of(kind: Any, value: Any) -> Any:
 
 
 _KINDS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "int": ("a whole number", _whole),
+    "int": ("a whole number", whole_of),
     "float": ("a number", _number),
     "bool": ("True or False", _flag),
     "str": ("a text", partial(_of, str)),
     "datetime": ("a datetime", partial(_of, datetime)),
-}
-_LISTS: Final[Mapping[str, tuple[str, Callable[[Any], Any]]]] = {
-    "tuple[int, ...]": ("ids", _whole),
-    "tuple[str, ...]": ("names", partial(_of, str)),
-    "tuple[int | str, ...]": ("ids and names", _id_or_name),
+    "tuple[str, ...]": ("a list of names", _names),
 }

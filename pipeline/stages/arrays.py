@@ -32,7 +32,7 @@ class Limits:
     network_share: float = 0.8
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("disk-share", self.disk_share), ("network-share", self.network_share)):
+        for name, value in (("disk share", self.disk_share), ("network share", self.network_share)):
             if not 0 < value <= 1:
                 raise BadInput(f"{name}: expected above 0, at most 1, got {value}")
 

@@ -9,19 +9,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from ..arguments import checked
+from ..arguments import checked, each, whole_of
 from ..errors import BadInput
 from ..kernel.cluster import NO_LIMIT, SIZE_LEFT_OUT, TOPIC_LEFT_OUT, Bools, Cluster, Ints
 
 RACK: Final = "rack:"
 _SHOWN_MAX: Final = 20
+
+
+def _topics(globs: Any) -> tuple[str, ...]:
+    return each("topics", "names of topics", _name, globs)
+
+
+def _excluded_topics(globs: Any) -> tuple[str, ...]:
+    return each("exclude-topics", "names of topics", _name, globs)
+
+
+def _excluded_brokers(brokers: Any) -> tuple[int, ...]:
+    return each("exclude-brokers", "ids of brokers", _id, brokers)
+
+
+def _targets(brokers: Any) -> tuple[int | str, ...]:
+    return each("to-brokers", f"ids and {RACK}NAME", _id_or_rack, brokers)
+
+
+def _name(one: Any) -> str:
+    if not isinstance(one, str) or not one:
+        raise TypeError
+    return one
+
+
+def _id(one: Any) -> int:
+    number = whole_of(one)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _id_or_rack(one: Any) -> int | str:
+    return one if isinstance(one, str) and one.startswith(RACK) and one != RACK else _id(one)
 
 
 @attrs.frozen(field_transformer=checked)
@@ -33,20 +66,16 @@ class Choice:
     `min_size`, `max_size`: bytes of a replica. `min_racks`: the racks that a partition needs; None: as many as there
     are. Raises BadInput."""
 
-    topics: tuple[str, ...] = ()
-    exclude_topics: tuple[str, ...] = ()
-    exclude_brokers: tuple[int, ...] = ()
-    to_brokers: tuple[int | str, ...] = ()
+    topics: tuple[str, ...] = attrs.field(default=(), converter=_topics)
+    exclude_topics: tuple[str, ...] = attrs.field(default=(), converter=_excluded_topics)
+    exclude_brokers: tuple[int, ...] = attrs.field(default=(), converter=_excluded_brokers)
+    to_brokers: tuple[int | str, ...] = attrs.field(default=(), converter=_targets)
     min_size: int | None = None
     max_size: int | None = None
     min_racks: int | None = None
     prefer_rack_local: bool = False
 
     def __attrs_post_init__(self) -> None:
-        for name in ("topics", "exclude_topics"):
-            _check_each(name, getattr(self, name), _is_name, "names of topics")
-        _check_each("exclude_brokers", self.exclude_brokers, _is_id, "ids of brokers")
-        _check_each("to_brokers", self.to_brokers, lambda one: _is_id(one) or _is_rack(one), f"ids and {RACK}NAME")
         low, high = self.min_size or 0, NO_LIMIT if self.max_size is None else self.max_size
         if not 0 <= low <= high:
             raise BadInput(f"min-size, max-size: expected 0 or more, the first at most the second; got {low}, {high}")
@@ -126,21 +155,3 @@ def _matching(topics: Sequence[str], globs: Iterable[str]) -> Bools:
     if unknown:
         raise BadInput(f"unknown topics: {sorted(unknown)[:_SHOWN_MAX]}")
     return matched
-
-
-def _check_each(name: str, given: Iterable[Any], fits: Callable[[Any], bool], expected: str) -> None:
-    wrong = [one for one in given if not fits(one)]
-    if wrong:
-        raise BadInput(f"{name.replace('_', '-')}: expected {expected}, got {wrong[0]!r:.80}")
-
-
-def _is_name(one: Any) -> bool:
-    return isinstance(one, str) and one != ""
-
-
-def _is_id(one: Any) -> bool:
-    return type(one) is int and one >= 0
-
-
-def _is_rack(one: Any) -> bool:
-    return isinstance(one, str) and one.startswith(RACK) and one != RACK

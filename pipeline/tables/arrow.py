@@ -63,7 +63,7 @@ def from_columns(table: Table, columns: Mapping[str, Any], *, is_sorted: bool = 
     return found if is_sorted else in_order(table, found)
 
 
-def array_of(values: Iterable[Any], kind: Any) -> Any:
+def array_of(values: Sequence[Any], kind: Any) -> Any:
     """An Arrow array. Half of a surrogate pair, which JSON may have and UTF-8 cannot, is written as its escape."""
     try:
         return pa.array(values, kind)

@@ -126,9 +126,9 @@ def test_a_policy_gives_the_same_choice(made: Path) -> None:
     "setting,message",
     [
         ('topics = "t"', "default.topics: expected a list, got 't'"),
-        ("topics = [1]", "default: topics: expected names, got 1"),
-        ('exclude-brokers = ["1"]', "default: exclude-brokers: expected ids, got '1'"),
-        ("to-brokers = [true]", "default: to-brokers: expected ids and names, got True"),
+        ("topics = [1]", "default: topics: expected names of topics, got 1"),
+        ('exclude-brokers = ["1"]', "default: exclude-brokers: expected ids of brokers, got '1'"),
+        ("to-brokers = [true]", "default: to-brokers: expected ids and rack:NAME, got True"),
         ('min-size = "big"', "default.min-size: expected bytes such as 123, 5GiB or 1.5GB, got 'big'"),
         ("min-racks = 0", "default: min-racks: expected at least 1, got 0"),
     ],

@@ -220,7 +220,7 @@ def test_every_public_call_with_arguments_gets_broken_input() -> None:
         for name, method in getmembers(kind, isfunction)
         if not name.startswith("_") and len(signature(method).parameters) > 1
     }
-    assert takes - {"close", "poll_once"} == set(calls)  # these two wait
+    assert takes - {"close", "poll_once"} == set(calls)  # one ends it, one waits
 
 
 @pytest.fixture(scope="module")

@@ -78,7 +78,7 @@ def plans(size: Any, factor: Any, share: Any) -> Any:
     yield local.rebalance(GIVEN, bytes_max=size, tolerance=share, limits=Limits(share, share))
     yield local.set_replication_factor(GIVEN, factor)
     yield local.reduce_partitions(GIVEN, bytes_max=size, bps_max=size * share)
-    yield local.rebalance(GIVEN, choice=Choice(to_brokers=[size * 0 + 1001], min_size=factor))  # type: ignore[arg-type]
+    yield local.rebalance(GIVEN, choice=Choice(to_brokers=[size * 0 + 1001], min_size=factor))
 
 
 def test_tables_are_all_of_one_kind() -> None:
@@ -99,7 +99,7 @@ def test_paths_and_sources_are_texts(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (lambda: local.read(wrong), "root: expected a path, got None"),
         (lambda: local.read_journal("journals"), "paths: expected a list of paths, got 'journals'"),
         (lambda: local.collect(bootstrap_servers=["one:9092"]), r"bootstrap_servers: expected a text, got \["),  # type: ignore[arg-type]
-        (lambda: LoadSettings(taken_at=5), "taken-at: expected a datetime, got 5"),  # type: ignore[arg-type]
+        (lambda: LoadSettings(taken_at=5), "taken at: expected a datetime, got 5"),  # type: ignore[arg-type]
     ):
         with pytest.raises(BadInput, match=why):
             call()

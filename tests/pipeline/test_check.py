@@ -112,7 +112,7 @@ def test_some_brokers_without_a_rack_are_refused_with_the_flag_that_helps() -> N
 
 @pytest.mark.parametrize("share", [0, -1, 1.5, float("nan")])
 def test_a_share_that_is_none_is_refused(share: float) -> None:
-    with pytest.raises(BadInput, match="disk-share"):
+    with pytest.raises(BadInput, match="disk share"):
         Limits(share)
 
 
