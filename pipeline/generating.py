@@ -6,6 +6,7 @@ few topics hold most bytes) and vary a little per partition; one partition in a 
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Any, Final
 
 from ..controller.model.extras import missing
@@ -16,6 +17,8 @@ try:
 except ImportError as error:
     raise ImportError(missing("pipeline", error)) from error
 
+from .arguments import whole
+from .errors import BadInput
 from .tables.arrow import Arrow, from_columns
 from .tables.declared import ALIVE, BROKER, MEASURED, PARTITION, REPLICA_LOAD
 
@@ -40,11 +43,14 @@ def generate(
     seed: int = 0,
 ) -> dict[str, Arrow]:
     """Validated tables `broker`, `partition` and `replica_load` of `topics` x `partitions`. Brokers have ids from 1001
-    on, alternating over `racks` racks (0: none); the last `empty_brokers` hold nothing. Raises ValueError if there are
-    fewer brokers than replicas."""
+    on, alternating over `racks` racks (0: none); the last `empty_brokers` hold nothing. Raises BadInput if there are
+    fewer brokers than replicas, or one of them is no whole number from 0 on."""
+    given = {"brokers": brokers, "topics": topics, "partitions": partitions, "replication_factor": replication_factor}
+    given |= {"racks": racks, "empty_brokers": empty_brokers, "seed": seed}
+    brokers, topics, partitions, replication_factor, racks, empty_brokers, seed = starmap(_from_0, given.items())
     holding = brokers - empty_brokers
     if not 1 <= replication_factor <= holding:
-        raise ValueError(f"replication factor {replication_factor} is not within 1..{holding} (brokers with replicas)")
+        raise BadInput(f"replication factor {replication_factor} is not within 1..{holding} (brokers with replicas)")
     random = np.random.Generator(np.random.PCG64(seed))
     count = topics * partitions
     topic = np.repeat(np.arange(topics), partitions)
@@ -88,6 +94,12 @@ def generate(
             },
         ),
     }
+
+
+def _from_0(what: str, value: Any) -> int:
+    if (number := whole(value, what)) < 0:
+        raise BadInput(f"{what}: expected at least 0, got {number}")
+    return number
 
 
 def _placed(brokers: int, count: int, factor: int, racks: int, start: Any) -> Any:

@@ -58,8 +58,8 @@ class ForTests(abc.ABC):
         acls: Sequence[Mapping[str, Any]] | None = None,
         tls: bool = False,
     ) -> None:
-        if brokers < 1:
-            raise ValueError(f"brokers: expected at least 1, got {brokers}")
+        if type(brokers) is not int or brokers < 1:
+            raise ValueError(f"brokers: expected a whole number of at least 1, got {brokers!r:.80}")
         self.racks: dict[int, str | None] = {
             number + 1: racks[number % len(racks)] if racks else None for number in range(brokers)
         }

@@ -68,6 +68,14 @@ def test_fields_hold_what_their_annotations_say(kind: type) -> None:
             assert value == value  # noqa: PLR0124 - NaN is not
 
 
+@pytest.mark.parametrize("name", signature(generate).parameters)
+def test_sizes_of_a_generated_fleet_are_whole_numbers_from_0_on(name: str) -> None:
+    given: dict[str, Any] = {"brokers": 3, "topics": 1, "partitions": 1}
+    for wrong in (-1, 2**63, 1.5, "3", None, True):
+        with pytest.raises(BadInput, match=f"^{name}: expected"):
+            generate(**{**given, name: wrong})
+
+
 def test_numbers_of_numpy_are_as_those_of_python() -> None:
     of_both = ((10**9, 2, 0.25), (np.int64(10**9), np.int8(2), np.float32(0.25)))
     for one, other in zip(*(list(plans(*numbers)) for numbers in of_both), strict=True):

@@ -93,7 +93,9 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--copy-rate", "0"], "at least 1 byte"),
         (["--users", "/no/such/file"], "--users: /no/such/file: No such file or directory\n"),
         (["--acls", "/no/such/file"], "--acls: /no/such/file: No such file or directory\n"),
+        (["--rebalance-delay", "2147483648"], "--rebalance-delay: expected 0 to 2147483647 ms, got 2147483648"),
         (["--tls-key", "key.pem"], "need each other"),
+        (["--peers-ca", "ca.pem"], "--tls-clients-ca and --peers-ca need both"),
         (["--tls-key", "/no/key.pem", "--tls-certificate", "/no/cert.pem"], "--tls-certificate: No such file"),
     ],
 )

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
@@ -118,10 +119,11 @@ def test_closed_cluster_leaves_no_thread_and_no_address() -> None:
         socket.create_connection((host, int(port)), timeout=30)
 
 
-def test_cluster_without_brokers_is_refused() -> None:
+@pytest.mark.parametrize("brokers", [0, True, 1.5, "3"])
+def test_cluster_without_a_number_of_brokers_is_refused(brokers: Any) -> None:
     for kind in (Cluster, Server):
-        with pytest.raises(ValueError, match="brokers: expected at least 1, got 0"):
-            kind(0)
+        with pytest.raises(ValueError, match=f"brokers: expected a whole number of at least 1, got {brokers!r}"):
+            kind(brokers)
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +153,6 @@ def test_server_refuses_a_move_to_nowhere(server: Server) -> None:
 
 @pytest.mark.slow
 def test_server_that_does_not_start_says_why() -> None:
-    said = "did not start: kedge: --rebalance-delay: expected at least 0 ms"
+    said = "did not start: kedge: --rebalance-delay: expected 0 to 2147483647 ms, got -1"
     with pytest.raises(RuntimeError, match=said), Server(options=["--rebalance-delay", "-1"]):
         pytest.fail("it started")

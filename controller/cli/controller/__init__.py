@@ -124,7 +124,7 @@ def _options(
         client_listeners=as_listeners(client_listeners, listener_name),
         status=None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
-        tls=as_tls(tls_certificate, tls_key, tls_clients_ca),
+        tls=as_tls(tls_certificate, tls_key, tls_clients_ca, same["peers_ca"]),
         internal_topics=InternalTopics(offsets_partitions, transactions_partitions, internal_replication_factor),
         **same,
     )

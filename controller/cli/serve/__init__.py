@@ -152,8 +152,8 @@ def options_of(
         raise ValueError("--status and --no-status exclude each other")
     if retention < 1 or copy_rate == 0:
         raise ValueError("--retention and --copy-rate: expected at least 1 byte")
-    if rebalance_delay < 0:
-        raise ValueError(f"--rebalance-delay: expected at least 0 ms, got {rebalance_delay}")
+    if not 0 <= rebalance_delay < 2**31:  # as Kafka's group.initial.rebalance.delay.ms
+        raise ValueError(f"--rebalance-delay: expected 0 to 2147483647 ms, got {rebalance_delay}")
     if not 1 <= offsets_partitions <= PARTITIONS_MAX:
         raise ValueError(f"--offsets-partitions: expected 1 to {PARTITIONS_MAX}, got {offsets_partitions}")
     for network in same["broker_networks"]:
@@ -173,7 +173,7 @@ def options_of(
         status=None if no_status else as_place("--status", status or _STATUS),
         status_may_be_elsewhere=status is None,
         metrics=None if metrics is None else as_place("--metrics", metrics),
-        tls=as_tls(tls_certificate, tls_key, tls_clients_ca),
+        tls=as_tls(tls_certificate, tls_key, tls_clients_ca, same["peers_ca"]),
         **same,
     )
 

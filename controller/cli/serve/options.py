@@ -106,9 +106,11 @@ def as_place(option: str, text: str) -> Place:
     return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", port)
 
 
-def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None) -> Tls | None:
-    if (certificate is None) != (key is None) or (clients_ca is not None and key is None):
-        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
+def as_tls(certificate: Path | None, key: Path | None, clients_ca: Path | None, peers_ca: Path | None) -> Tls | None:
+    if (certificate is None) != (key is None) or (key is None and (clients_ca or peers_ca) is not None):
+        raise ValueError(
+            "--tls-certificate and --tls-key need each other, and --tls-clients-ca and --peers-ca need both"
+        )
     return None if certificate is None or key is None else (certificate, key, clients_ca)
 
 
