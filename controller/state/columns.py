@@ -108,9 +108,8 @@ class Rows(Sequence[Partition | None]):
         return row
 
     def read_uncached(self, number: int) -> Partition | None:
-        """As `[number]`, for callers that visit many rows once each."""
-        row = self._lately.get(number) or self._whole.get(number)
-        return row or (self._made(number) if self._codes[number] < _WHOLE else None)
+        """As `[number]`, from the columns alone: for callers that visit many rows once each, and for checks of both."""
+        return self._made(number) if self._codes[number] < _WHOLE else self._whole.get(number)
 
     def __iter__(self) -> Iterator[Partition | None]:
         return map(self.read_uncached, range(len(self._codes)))

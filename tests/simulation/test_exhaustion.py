@@ -192,13 +192,13 @@ def test_a_leader_that_falls_although_nothing_ended_its_term_is_found() -> None:
 
 def test_epochs_count_by_their_order_alone() -> None:
     """A broker that bounced once more has a higher epoch, and the store other versions: nothing else differs."""
-    read_uncached = _settled(_after("bounce-3"))
+    once = _settled(_after("bounce-3"))
     twice = _settled(_renewed(_settled(_after("bounce-3"))))
     assert do(twice, "bounce-3")
     twice = _settled(_settled(twice))
-    read_uncached = _settled(read_uncached)
-    assert read_uncached.rig.brokers[3].epoch < twice.rig.brokers[3].epoch
-    assert read_uncached.digest() == twice.digest()
+    once = _settled(once)
+    assert once.rig.brokers[3].epoch < twice.rig.brokers[3].epoch
+    assert once.digest() == twice.digest()
 
 
 def _another_leader(world: SmallWorld) -> None:

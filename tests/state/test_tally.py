@@ -73,12 +73,12 @@ def test_records_applied_one_by_one_count_as_those_of_one_decision(sequence: lis
     for event in sequence:
         before = len(state.batch)
         decision = step(state, event)
-        read_uncached = state.tally.copy().as_dict() if state.tally is not None else {}
+        once = state.tally.copy().as_dict() if state.tally is not None else {}
         undo_to(state, before)
         for record in decision.records:
             apply(state, record)
             assert kept(state) == recounted(state)
-        assert kept(state) == read_uncached
+        assert kept(state) == once
 
 
 @pytest.mark.slow

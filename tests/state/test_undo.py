@@ -167,11 +167,11 @@ def test_records_applied_one_by_one_leave_what_those_of_one_decision_leave(seque
     for event in sequence:
         before = len(state.batch)
         decision = step(state, event)
-        read_uncached = snapshot(state)
+        once = snapshot(state)
         undo_to(state, before)
         for record in decision.records:
             apply(state, record)
-        assert snapshot(state) == read_uncached
+        assert snapshot(state) == once
 
 
 @pytest.mark.slow
