@@ -2,9 +2,9 @@
 
 * A step follows `TICK_S` after the last one while anything moves or requests arrive, else `IDLE_S`; a long step is
   followed by an equally long pause.
-* Requests are executed at once, between two steps: by the thread that has them if no other one is at work, since a
-  change of threads takes longer than most requests. Long ones are executed in short slices, in which clients take
-  turns; the first slice may be in the thread of the caller.
+* Requests are executed at once, between two steps: by the thread that has them, since a change of threads takes longer
+  than most requests. Once this thread works or was woken, it executes them, those of a burst together. Long ones are
+  executed in short slices, in which clients take turns; the first slice may be in the thread of the caller.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Steps:
     def soon(self, call: Callable[[], None]) -> None:
         """The call is made now, or by the thread before its next step."""
         self._asked.append(call)
+        if self._woken.is_set() and not self.is_over:
+            return  # the thread is about to run, and takes the requests of a burst together
         is_more = True
         # A call that is requested under the lock follows what is done there.
         if not self._lock._is_owned() and self._lock.acquire(blocking=False):  # type: ignore[attr-defined]  # noqa: SLF001
