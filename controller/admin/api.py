@@ -207,7 +207,8 @@ class Admin(ConfigRequests, ThrottlingAdmin):
     ) -> Results[str, CreatedTopic]:
         """Add partitions, so that topics have `total_count` of them. New ones are placed where the rotation of the
         topic continues, or as assigned. Errors per topic: UnknownTopicOrPartition, InvalidPartitions,
-        InvalidReplicationFactor, InvalidReplicaAssignment, ReassignmentInProgress while a partition of it moves."""
+        InvalidReplicationFactor, InvalidReplicaAssignment, ReassignmentInProgress while a partition of it moves,
+        StorageError if its key or that of a partition cannot be read."""
         require_topics(topics, NewPartitions)
 
         def create(now_ms: int, name: str, new: NewPartitions) -> Event:

@@ -163,6 +163,9 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     partitions = tuple(view.partitions_of(event.topic))
+    broken = filter(None, (view.unreadable(event.topic, p.partition) for p in partitions))
+    if problem := next(broken, None):  # it may move, or be removed
+        return refuse(StorageError(problem))
     going = {*view.reduction(event.topic), *(p.partition for p in partitions if p.status_code)}
     if going:
         named = f"topic {event.topic}: partitions {sorted(going)[:20]}"

@@ -25,7 +25,7 @@ from tests.verify.world import World as Troubled
 INTERNAL_PARTITIONS: Final = 2
 OFTEN: Final = {"cleanup.policy": "compact", "segment.bytes": "14", "min.cleanable.dirty.ratio": "0"}
 """The configs of an internal topic, so that it is compacted at every commit, up to the newest batch."""
-MEMORY_MS: Final = 500  # between two looks at the memory of controllers, of which most find nothing new
+OBJECTS_MS: Final = 500  # between two looks at the rows that controllers keep as objects, which change what is kept
 CLUSTER_MISHAPS: Final = ("kill", "restart", "pause", "resume", "bounce", "move", "controller", "trouble")
 
 
@@ -58,8 +58,7 @@ class World:
         """All brokers and coordinators do what is due."""
         self.troubled.due()
         self.rig.step()
-        if self.rig.clock.elapsed_ms % MEMORY_MS == 0:
-            check_memory(self.rig)
+        check_memory(self.rig, and_objects=self.rig.clock.elapsed_ms % OBJECTS_MS == 0)
         self.drain()
         self.logs.step()
         self.groups.step()

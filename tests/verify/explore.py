@@ -25,7 +25,7 @@ from tests.verify.workload import WORKLOAD
 from tests.verify.world import World
 
 STEPS: Final = 300
-MEMORY_STEPS: Final = 3  # to look at all rows changes which of them are kept as objects, so not after every step
+OBJECTS_STEPS: Final = 3  # to look at rows that are kept as objects changes which of them are, so not after every step
 HEALED_S_MAX: Final = 60.0  # a retry waits up to 10 s, a deadline of a request up to 5 s
 
 
@@ -153,8 +153,7 @@ def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> 
         if kafka is not None:
             kafka.step()
         rig.step()
-        if step % MEMORY_STEPS == 0:
-            check_memory(rig)
+        check_memory(rig, and_objects=step % OBJECTS_STEPS == 0)
 
 
 def heal(world: World) -> None:
