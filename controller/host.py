@@ -19,7 +19,7 @@ from typing import Any, Final, Self, TypeVar
 
 from ..stores.base import MetadataStore
 from .admin import Admin, Hooks, as_timeout
-from .admin.checks import as_broker, as_partition, require
+from .admin.checks import as_broker, as_epochs, as_partition, require
 from .codec.keys import USERS
 from .codec.producer_ids import ProducerIdBlock
 from .metrics.collecting import collect
@@ -349,10 +349,14 @@ class Controller:
         broker_epoch: int,
         leader_recovery_state: int = 0,
         *,
+        isr_epochs: Mapping[int, int] | None = None,
         timeout_s: float = 30.0,
     ) -> Future[AcceptedIsr]:
         """Change the ISR of a partition, on behalf of its leader. The result is the committed ISR with its partition
         epoch (the generation of the state key). If the change completes a reassignment, it is the final ISR.
+
+        `isr_epochs`: the broker epochs of members, by id, as their fetches gave them; -1 or none where it is unknown. A
+        member under another epoch was restarted since, and may have lost records: IneligibleReplica (KIP-903).
 
         Errors: NotController, StaleBrokerEpoch, UnknownTopicOrPartition, FencedLeaderEpoch, InvalidUpdateVersion,
         IneligibleReplica, InvalidRequest, RequestTimedOut. TypeError if an argument has the wrong type.
@@ -371,6 +375,7 @@ class Controller:
             new_isr=as_replicas(new_isr, "new_isr"),
             broker_epoch=broker_epoch,
             leader_recovery_state=leader_recovery_state,
+            isr_epochs=as_epochs(isr_epochs),
         )
         return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr).future()
 

@@ -42,6 +42,15 @@ def as_partition(value: object) -> TopicPartition:
     raise TypeError(f"a partition must be a TopicPartition, not {value!r:.200}")
 
 
+def as_epochs(values: object) -> dict[int, int] | None:
+    """Broker epochs by broker, or None."""
+    if values is None:
+        return None
+    if not isinstance(values, Mapping) or {type(each) for pair in values.items() for each in pair} - {int}:
+        raise TypeError(f"isr_epochs must have ints by ints, not {values!r:.200}")
+    return dict(values)
+
+
 def as_partitions(values: object) -> list[TopicPartition]:
     return list(dict.fromkeys(as_all(values, TopicPartition, "a set of TopicPartition")))
 

@@ -21,7 +21,7 @@ Extra: TypeAlias = Mapping[str, object]
 NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
 NEW_BROKER_ID: Final = -1  # requests a generated id, as Kafka's broker.id=-1 does
-NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
+NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet; a broker epoch that is unknown
 BROKERS_WITHOUT_INTENT: Final = (
     "brokers_without_intent"  # a field of the state key, see Partition.brokers_without_intent
 )

@@ -30,8 +30,12 @@ def change(
     dropped: Iterable[int] = (),
 ) -> tuple[tuple[Record, ...], Partition]:
     """The records of a partition that a rule changes from `before` to `decided`, and the partition after them: its move
-    goes on as far as it can. No records if nothing changes. `void`: intents that the change makes void. `dropped`:
-    brokers that are no longer members by the decision of the rule."""
+    goes on as far as it can. ISR members outside R and T join R, where that was not decided yet. No records if nothing
+    changes. `void`: intents that the change makes void. `dropped`: brokers that are no longer members by the decision
+    of the rule."""
+    if decided is not before and (strays := outside(decided)):
+        decided = decided.but(replicas=decided.replicas + strays)
+        void = (*void, *drop_intents(view, before, strays, "member again"))
     after = advance_move(view, decided)
     if after is before:
         return (), before
@@ -40,6 +44,12 @@ def change(
     gone = dict.fromkeys((*dropped, *(_removed(decided) if is_complete else ())))
     changed = PartitionChanged(before, after, cause, via, is_found)
     return (changed, *void, *intend_deletion(view, after, gone)), after
+
+
+def outside(partition: Partition) -> Replicas:
+    """The ISR members outside R and T, as other programs may write them."""
+    members = partition.members
+    return () if partition.isr is members else tuple([b for b in partition.isr if b not in members])
 
 
 def advance_move(view: ClusterView, partition: Partition) -> Partition:

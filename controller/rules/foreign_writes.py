@@ -63,7 +63,7 @@ from ..records import (
     TopicFound,
 )
 from . import deletion
-from .completion import change, drop_intents, intend_deletion, is_void, kafka_move_due
+from .completion import change, drop_intents, intend_deletion, is_void, kafka_move_due, outside
 from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
@@ -111,7 +111,7 @@ def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
 
 
 def _strays_join(view: ClusterView, partition: Partition) -> tuple[Record, ...]:
-    strays = tuple(b for b in partition.isr if b not in partition.members)
+    strays = outside(partition)
     if not strays:
         return ()
     after = partition.but(replicas=partition.replicas + strays)

@@ -20,7 +20,7 @@ from ..model.errors import (
 from ..model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
 from ..model.reductions import OFFLINE
 from ..model.requests import AcceptedIsr
-from ..model.values import NO_LEADER, Partition
+from ..model.values import NO_EPOCH, NO_LEADER, Partition
 from ..model.view import ClusterView, all_alive, is_alive, is_up
 from .completion import change
 
@@ -37,6 +37,10 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     assert partition is not None
     if error := _check_epochs(view, partition, event):
         return refuse(error)
+    if restarted := [b for b, epoch in (event.isr_epochs or {}).items() if not _is_under(view, b, epoch)]:
+        return refuse(
+            IneligibleReplica(f"{_named(event)}: {restarted[:20]} are not under the epochs that the leader knows")
+        )
     if event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state:
         return Decision()
     if error := _check_content(view, partition, event):
@@ -74,6 +78,12 @@ def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:
 
 def _named(event: AlterIsr) -> str:
     return f"{event.topic}-{event.partition}"
+
+
+def _is_under(view: ClusterView, broker: int, epoch: int) -> bool:
+    """Whether the broker has not restarted since its leader heard from it: then it may have lost records (KIP-903)."""
+    live = view.brokers.get(broker)
+    return epoch == NO_EPOCH or (live is not None and live.epoch == epoch)
 
 
 def _check_there(view: ClusterView, partition: Partition | None, event: AlterIsr) -> ApiError | None:

@@ -129,7 +129,8 @@ class BrokerAgent:
         wanted = replica.wanted_isr(self.broker.clock.now_ms(), self.lag_max_ms)
         if wanted is None:
             return False
-        replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch)
+        epochs = {b: seen.broker_epoch for b, seen in replica.followers.items() if b in wanted}
+        replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch, epochs)
         self._asking[place] = asking = _Asking(replica, replica.asked, -1, None, None)
         self._ask(asking, now_ms)
         return True
@@ -152,6 +153,7 @@ class BrokerAgent:
                 asked.partition_epoch,
                 asked.isr,
                 self.broker.epoch,
+                isr_epochs=asked.epochs,
             )
 
     def _node_to_ask(self) -> ControllerNode | None:

@@ -120,7 +120,8 @@ class Copying:
                 self.timeline.say(
                     f"broker {replica.broker}", f"truncates {lost} records of {replica.topic}-{replica.partition}"
                 )
-            leader.fetched(replica.broker, replica.log.end_offset, self.brokers[leader.broker].clock.now_ms())
+            epoch, now_ms = self.brokers[replica.broker].epoch, self.brokers[leader.broker].clock.now_ms()
+            leader.fetched(replica.broker, replica.log.end_offset, now_ms, epoch)
             replica.log.high_watermark = max(
                 replica.log.high_watermark, min(leader.log.high_watermark, replica.log.end_offset)
             )

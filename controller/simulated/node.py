@@ -33,6 +33,8 @@ class Asked(Protocol):
         partition_epoch: int,
         new_isr: Sequence[int],
         broker_epoch: int,
+        *,
+        isr_epochs: Mapping[int, int] | None = None,
     ) -> Future[AcceptedIsr]: ...
 
     def report_log(self, reports: Iterable[LogReport]) -> None: ...

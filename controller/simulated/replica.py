@@ -12,12 +12,13 @@ The rules are Kafka's:
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 import attrs
 
 from ..model.host import LeaderAndIsrPartition
 from ..model.reductions import OFFLINE, ONLINE
-from ..model.values import NO_LEADER, Replicas
+from ..model.values import NO_EPOCH, NO_LEADER, Replicas
 from .log import Log, Run, truncation_offset
 
 
@@ -37,6 +38,7 @@ class FollowerSeen:
     end_offset: int | None = None
     fetched_ms: int = 0
     leader_end_at_fetch: int = 0
+    broker_epoch: int = NO_EPOCH
 
 
 @attrs.frozen
@@ -46,6 +48,7 @@ class IsrAsked:
     isr: Replicas
     leader_epoch: int
     partition_epoch: int
+    epochs: Mapping[int, int] = attrs.field(factory=dict)
 
 
 @attrs.define(eq=False)
@@ -137,9 +140,10 @@ class Replica:
         self.advance()
         return run
 
-    def fetched(self, follower: int, offset: int, now_ms: int) -> None:
+    def fetched(self, follower: int, offset: int, now_ms: int, broker_epoch: int = NO_EPOCH) -> None:
         """Record a fetch of a follower with the end offset `offset`."""
         seen = self.followers.setdefault(follower, FollowerSeen(now_ms))
+        seen.broker_epoch = broker_epoch
         seen.end_offset = offset
         if offset >= self.log.end_offset:
             seen.caught_up_ms = now_ms

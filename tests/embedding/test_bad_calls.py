@@ -126,8 +126,8 @@ calls: dict[str, tuple[Callable[..., Any], Strategies]] = {
         (st.sampled_from(ElectionType) | anything, st.lists(tps) | anything, anything),
     ),
     "alter_isr": (
-        lambda c, tp, *rest: c.alter_isr(tp, *rest),
-        (tps, numbers, numbers, numbers, wrong_ids | anything, numbers, numbers | anything),
+        lambda c, tp, epochs, *rest: c.alter_isr(tp, *rest, isr_epochs=epochs),
+        (tps, mapping(numbers, numbers), numbers, numbers, numbers, wrong_ids | anything, numbers, numbers | anything),
     ),
     "register_broker": (
         lambda c, r: c.register_broker(r),

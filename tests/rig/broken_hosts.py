@@ -244,9 +244,9 @@ class _Between:
     updater: Any
     host: _OwnUpdater
 
-    def alter_isr(self, *told: Any) -> Any:
+    def alter_isr(self, *told: Any, **more: Any) -> Any:
         call = self.host.changed(IsrCall(*told))
-        return self.updater.alter_isr(call.tp, call.leader, *call.epochs[:2], call.isr, call.broker_epoch)
+        return self.updater.alter_isr(call.tp, call.leader, *call.epochs[:2], call.isr, call.broker_epoch, **more)
 
 
 class AsksUnderAnOldEpoch(_OwnUpdater):

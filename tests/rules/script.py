@@ -91,6 +91,7 @@ class Script(Planting):
         p = self.world.state.partition(topic, number)
         leader = int(line.options.get("leader", p.leader if p else 1))
         live = self.world.state.brokers.get(leader)
+        known = line.options["known"].split(",") if "known" in line.options else []
         return e.AlterIsr(
             self.world.now_ms,
             topic,
@@ -101,6 +102,7 @@ class Script(Planting):
             ids(line.words[1]),
             int(line.options.get("broker_epoch", live.epoch if live else 1)),
             int(line.options.get("recovery", 0)),
+            {int(b): int(epoch) for b, _, epoch in (one.partition(":") for one in known)},
         )
 
     def do_elect(self, line: Line) -> e.Event:

@@ -1,7 +1,7 @@
 """Requests that arrive a second time, late: copies that a connection still held when it broke.
 
-The copy of a leader's change of an ISR is of a request that was answered, or that another one followed: so the
-controller may only refuse it, or answer that nothing changes.
+The copy of a leader's change of an ISR is of a request that was answered, or that another one followed. If it was
+refused, it may be accepted now, unless a broker that would join restarted since (KIP-903).
 """
 
 from __future__ import annotations
@@ -70,5 +70,8 @@ class LateChanges(Late):
         if node is None or node.controller is None:
             return "no controller hears a late request"
         with node.speaking():
-            node.controller.alter_isr(tp, leader, asked.leader_epoch, asked.partition_epoch, asked.isr, broker_epoch)
+            node.controller.alter_isr(
+                *(tp, leader, asked.leader_epoch, asked.partition_epoch, asked.isr, broker_epoch),
+                isr_epochs=asked.epochs,
+            )
         return f"alter_isr {tp} {list(asked.isr)} of broker {leader} arrives again"

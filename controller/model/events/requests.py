@@ -101,7 +101,8 @@ class ForgettingDone(Event):
 
 @attrs.define
 class AlterIsr(Event):
-    """A leader requests a change of the ISR (in the form of KIP-497)."""
+    """A leader requests a change of the ISR (in the form of KIP-497). `isr_epochs`: the broker epochs under which it
+    knows members of the new ISR, by broker (KIP-903)."""
 
     topic: str
     partition: int
@@ -111,3 +112,4 @@ class AlterIsr(Event):
     new_isr: Replicas
     broker_epoch: int
     leader_recovery_state: int = 0
+    isr_epochs: Mapping[int, int] | None = None

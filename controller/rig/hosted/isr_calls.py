@@ -3,7 +3,7 @@ call. A case of the suite answers calls itself, and a rig passes them on to its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Protocol
 
@@ -27,6 +27,7 @@ class IsrUpdater(Protocol):
         broker_epoch: int,
         leader_recovery_state: int = 0,
         *,
+        isr_epochs: Mapping[int, int] | None = None,
         timeout_s: float = 30.0,
     ) -> Future[AcceptedIsr]:
         """As `kedge.Controller.alter_isr`."""
@@ -40,6 +41,7 @@ class IsrCall:
     partition_epoch: int
     isr: Replicas
     broker_epoch: int
+    isr_epochs: Mapping[int, int] | None = None
     future: Future[AcceptedIsr] = attrs.field(factory=Future)
 
     @property
@@ -71,9 +73,10 @@ class IsrCalls:
         broker_epoch: int,
         leader_recovery_state: int = 0,  # noqa: ARG002 - as Controller
         *,
+        isr_epochs: Mapping[int, int] | None = None,
         timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
     ) -> Future[AcceptedIsr]:
-        call = IsrCall(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
+        call = IsrCall(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch, isr_epochs)
         self.calls.append(call)
         return call.future
 

@@ -83,7 +83,9 @@ class IsrLink:
         if self._chance.random() < (0.5 if self.loses_answers else self._network.faults.lose):
             return _Passed(call)
         with node.speaking():
-            inner = node.controller.alter_isr(call.tp, call.leader, *call.epochs[:2], call.isr, call.broker_epoch)
+            inner = node.controller.alter_isr(
+                call.tp, call.leader, *call.epochs[:2], call.isr, call.broker_epoch, isr_epochs=call.isr_epochs
+            )
         return _Passed(call, node, node.process, inner)
 
     def _answered(self, passed: _Passed) -> bool:

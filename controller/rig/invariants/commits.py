@@ -117,7 +117,7 @@ class CommitRules(Rules):
         topics[:] = [one for one in topics if one in self.committed.topics and one not in self.committed.deleting]
         if not any(gone.values()) or self.rig.operators.may_replace:
             return
-        begun = {c.tp for c in changes if c.before is not None and c.before.move is None}
+        begun = {change.tp for change in changes if _has_begun(change)}
         known = [p.tp for p in self.committed.partitions.values() if p.move is not None and p.tp not in begun]
         # What the controller could not read when it took over may move without its knowledge.
         blind = self.committed.found_blind
@@ -127,3 +127,11 @@ class CommitRules(Rules):
         made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
         is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
         self.require(not is_kept, 6, f"the marks lose {gone} while the legacy key exists")
+
+
+def _has_begun(change: Change) -> bool:
+    """Whether the move after this commit, if any, began in it: none ran before, or that one ended in it, too."""
+    before, after = change.before, change.after
+    if before is None or before.move is None:
+        return True
+    return after.move != before.move and after.replicas == before.move.target

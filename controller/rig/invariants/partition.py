@@ -56,6 +56,8 @@ class PartitionRules(Rules):
             # A later change in the same commit, such as a death, shows in its values.
             is_led = after.leader == after.replicas[0] and after.isr == after.replicas
             is_as_made = is_led and after.move is None and after.status_code == ONLINE
+            # So does a move that began and ended.
+            is_as_made &= after.leader_epoch < created + 2 or after.replicas not in self.rig.asked_targets.get(tp, ())
             fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
             self.require(fits, 8, f"created with another leader epoch than {created}: {said}")
             return

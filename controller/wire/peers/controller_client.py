@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from itertools import count
@@ -88,6 +88,8 @@ class ControllerClient:
         partition_epoch: int,
         new_isr: Sequence[int],
         broker_epoch: int,
+        *,
+        isr_epochs: Mapping[int, int] | None = None,  # noqa: ARG002 - requests that name topics have no place for them
     ) -> Future[AcceptedIsr]:
         """As `Controller.alter_isr`. Errors as there, and 41 where no active controller is found."""
         row = {

@@ -1,7 +1,7 @@
 """AlterPartition: a leader changes its isr, and gets the committed one.
 
 Topics are given by name up to version 1 and by id from 2 up. Version 3 has the epoch under which the leader knows each
-member; a member with another epoch by now was restarted and is not accepted (107): it may have lost records.
+member.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import asyncio
 from collections.abc import Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeAlias
-
-import attrs
 
 from ...model.errors import ErrorCode
 from ...model.values import TopicPartition
@@ -29,14 +27,6 @@ Became: TypeAlias = Future[Any] | Outcome
 UNKNOWN_TOPIC_ID: Final = 100
 
 
-@attrs.frozen
-class _Seen:
-    """The committed state: the epochs of live brokers, and topics by id, in its text form."""
-
-    epochs: dict[int, int]
-    names: dict[str, str]
-
-
 class IsrChanges:
     """The handler, with the last known names of topics by id."""
 
@@ -49,10 +39,10 @@ class IsrChanges:
         controller, 42, 74, 95, 100, 107."""
         topics = request.topics or ()
         ids = [as_text(topic.topic_id) async for topic in sliced(topics) if topic.topic_id is not None]
-        known = await outcome(call.query(_seen, ids, self._names))
+        known = await outcome(call.query(_names, ids, self._names))
         if known.error_code:
             return {"error_code": known.error_code, "topics": []}
-        self._names = known.value.names
+        self._names = known.value
         answers: list[Row] = [
             {"topic_name": topic.topic_name, "topic_id": topic.topic_id, "partitions": []} for topic in topics
         ]
@@ -67,15 +57,13 @@ class IsrChanges:
         return {"error_code": 0, "topics": answers}
 
 
-def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> tuple[Any, Became]:
+def _change(call: Call, request: Request, topic: Any, partition: Any, known: dict[str, str]) -> tuple[Any, Became]:
     """The change of one partition, and what becomes of it. It is submitted when this returns, so that the changes of a
     part of a request are decided in one batch."""
-    name = topic.topic_name if call.version < 2 else topic.topic_id and known.names.get(as_text(topic.topic_id))
+    name = topic.topic_name if call.version < 2 else topic.topic_id and known.get(as_text(topic.topic_id))
     if name is None:
         return partition, Outcome(error_code=UNKNOWN_TOPIC_ID)
     members = partition.new_isr_with_epochs or ()
-    if any(each.broker_epoch not in (-1, known.epochs.get(each.broker_id)) for each in members):
-        return partition, Outcome(error_code=ErrorCode.INELIGIBLE_REPLICA)
     future = call.controller.alter_isr(
         TopicPartition(name, partition.partition_index),
         request.broker_id,
@@ -84,6 +72,7 @@ def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Se
         [each.broker_id for each in members] if call.version >= 3 else partition.new_isr or (),
         request.broker_epoch,
         partition.leader_recovery_state,
+        isr_epochs={each.broker_id: each.broker_epoch for each in members},
     )
     return partition, future
 
@@ -103,13 +92,12 @@ async def _answered(request: Request, partition: Any, became: Became) -> Row:
     }
 
 
-def _seen(ids: Iterable[str], cached: dict[str, str], view: ClusterView) -> _Seen:
-    """All topics are searched only where an id does not have its last known name."""
-    epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
+def _names(ids: Iterable[str], cached: dict[str, str], view: ClusterView) -> dict[str, str]:
+    """The topics by id, in its text form. All are searched only where an id does not have its last known name."""
     if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
-        return _Seen(epochs, cached)
+        return cached
     topics = (topic for name in view.topic_names() if (topic := view.topic(name)) is not None)
-    return _Seen(epochs, {topic.topic_id: topic.name for topic in topics})
+    return {topic.topic_id: topic.name for topic in topics}
 
 
 def _is(view: ClusterView, name: str | None, topic_id: str) -> bool:
