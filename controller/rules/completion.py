@@ -34,7 +34,8 @@ def change(
     changes. `void`: intents that the change makes void. `dropped`: brokers that are no longer members by the decision
     of the rule."""
     if decided is not before and (strays := outside(decided)):
-        decided = decided.but(replicas=decided.replicas + strays)
+        epoch = max(decided.leader_epoch, before.leader_epoch + 1)  # the leader must hear of them
+        decided = decided.but(replicas=decided.replicas + strays, leader_epoch=epoch)
         void = (*void, *drop_intents(view, before, strays, "member again"))
     after = advance_move(view, decided)
     if after is before:

@@ -103,7 +103,7 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
 
 
 def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
-    """ISR members outside R and T join R."""
+    """ISR members outside R and T join R. The leader epoch rises, as Kafka's brokers heed no others."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.is_deleting(event.topic):
         return Decision()
@@ -114,7 +114,7 @@ def _strays_join(view: ClusterView, partition: Partition) -> tuple[Record, ...]:
     strays = outside(partition)
     if not strays:
         return ()
-    after = partition.but(replicas=partition.replicas + strays)
+    after = partition.but(replicas=partition.replicas + strays, leader_epoch=partition.leader_epoch + 1)
     if partition.is_offline:  # all its members delete their logs
         intents = intend_deletion(view, after, strays)
     else:

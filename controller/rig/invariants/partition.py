@@ -86,7 +86,8 @@ class PartitionRules(Rules):
         if now == OFFLINE and entry is not None and not entry.immediate:
             time_ms = self.rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
             is_over = time_ms >= self._retention_ms(before.topic)
-            self.require(is_over or self._is_empty(before.tp), 8, f"offline after {time_ms} ms, not empty: {said}")
+            may_end = is_over or self._is_empty(before.tp)
+            self.require(may_end, 8, f"offline after {time_ms} ms, not empty: {said}")
 
     def _retention_ms(self, topic: str) -> int:
         """The shortest recent one: a controller learns of a changed setting late."""
@@ -94,8 +95,8 @@ class PartitionRules(Rules):
         return min(own | self.committed.retention_defaults | (set() if own else {RETENTION_MS}))
 
     def _is_empty(self, tp: TopicPartition) -> bool:
-        """Whether no acknowledged record is lost with it."""
-        return self.rig.producers.acknowledged(tp) == 0
+        """Whether no acknowledged record is lost with it, or an unclean election may have lost them before."""
+        return self.rig.producers.acknowledged(tp) == 0 or self.is_unclean(tp)
 
     def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         self.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
