@@ -61,7 +61,7 @@ GROWTH: Final = Step(
 COMPLETION: Final = Step(
     frozenset({"replicas", "leader"}), (1,), conditions.completes, needs_move=True, has_target=True, strays=True
 )
-STRAYS_JOINED: Final = Step(frozenset({"replicas"}), (0,), between=conditions.strays_joined)
+STRAYS_JOINED: Final = Step(frozenset({"replicas"}), (1,), between=conditions.strays_joined)
 COMPLETED: Final = Step(frozenset({"target", "origin"}), (0,), needs_move=True, has_target=False, strays=True)
 CANCELLED: Final = Step(
     frozenset({"target", "origin", "isr"}),

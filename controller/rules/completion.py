@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import attrs
+
 from ..model.events import Event, KafkaMoveFound
 from ..model.records import Record
 from ..model.reductions import OFFLINE
@@ -30,16 +32,21 @@ def change(
     dropped: Iterable[int] = (),
 ) -> tuple[tuple[Record, ...], Partition]:
     """The records of a partition that a rule changes from `before` to `decided`, and the partition after them: its move
-    goes on as far as it can. ISR members outside R and T join R, where that was not decided yet. No records if nothing
-    changes. `void`: intents that the change makes void. `dropped`: brokers that are no longer members by the decision
-    of the rule."""
-    if decided is not before and (strays := outside(decided)):
-        epoch = max(decided.leader_epoch, before.leader_epoch + 1)  # the leader must hear of them
-        decided = decided.but(replicas=decided.replicas + strays, leader_epoch=epoch)
-        void = (*void, *drop_intents(view, before, strays, "member again"))
+    goes on as far as it can. Before that, ISR members outside R and T join R. No records if nothing changes. `void`:
+    intents that the change makes void. `dropped`: brokers that are no longer members by the decision of the rule."""
     after = advance_move(view, decided)
     if after is before:
         return (), before
+    first, joined = strays_join(view, before)
+    if first:
+        strays = tuple(b for b in joined.replicas if b not in (*before.replicas, *decided.replicas))
+        move = decided.move
+        if move is not None and before.move is None and move.origin == before.replicas:
+            move = attrs.evolve(move, origin=joined.replicas)
+        decided = decided.but(replicas=decided.replicas + strays, leader_epoch=decided.leader_epoch + 1, move=move)
+        void = [record for record in void if record not in first]
+        records, after = change(view, joined, decided, cause, is_found=is_found, void=void, dropped=dropped)
+        return (*first, *records), after
     via = None if after is decided else decided
     is_complete = via is not None and after.move is None
     gone = dict.fromkeys((*dropped, *(_removed(decided) if is_complete else ())))
@@ -47,10 +54,19 @@ def change(
     return (changed, *void, *intend_deletion(view, after, gone)), after
 
 
-def outside(partition: Partition) -> Replicas:
-    """The ISR members outside R and T, as other programs may write them."""
+def strays_join(view: ClusterView, partition: Partition) -> tuple[tuple[Record, ...], Partition]:
+    """ISR members outside R and T, as other programs may write them, join R. The leader epoch rises, as Kafka's brokers
+    heed no LeaderAndIsr without a new one. No records if there are none."""
     members = partition.members
-    return () if partition.isr is members else tuple([b for b in partition.isr if b not in members])
+    strays = () if partition.isr is members else tuple([b for b in partition.isr if b not in members])
+    if not strays:
+        return (), partition
+    after = partition.but(replicas=partition.replicas + strays, leader_epoch=partition.leader_epoch + 1)
+    if partition.is_offline:  # all its members delete their logs
+        intents = intend_deletion(view, after, strays)
+    else:
+        intents = drop_intents(view, partition, strays, "member again")
+    return (PartitionChanged(partition, after, "isr outside replicas"), *intents), after
 
 
 def advance_move(view: ClusterView, partition: Partition) -> Partition:

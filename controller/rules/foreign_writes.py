@@ -63,7 +63,7 @@ from ..records import (
     TopicFound,
 )
 from . import deletion
-from .completion import change, drop_intents, intend_deletion, is_void, kafka_move_due, outside
+from .completion import change, drop_intents, is_void, kafka_move_due, strays_join
 from .isr import told_by_key
 from .leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 
@@ -103,23 +103,11 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
 
 
 def stray_isr_found(view: ClusterView, event: PartitionDue) -> Decision:
-    """ISR members outside R and T join R. The leader epoch rises, as Kafka's brokers heed no others."""
+    """ISR members outside R and T join R."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.is_deleting(event.topic):
         return Decision()
-    return Decision(_strays_join(view, partition))
-
-
-def _strays_join(view: ClusterView, partition: Partition) -> tuple[Record, ...]:
-    strays = outside(partition)
-    if not strays:
-        return ()
-    after = partition.but(replicas=partition.replicas + strays, leader_epoch=partition.leader_epoch + 1)
-    if partition.is_offline:  # all its members delete their logs
-        intents = intend_deletion(view, after, strays)
-    else:
-        intents = drop_intents(view, partition, strays, "member again")
-    return (PartitionChanged(partition, after, "isr outside replicas"), *intents)
+    return Decision(strays_join(view, partition)[0])
 
 
 def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
@@ -293,7 +281,7 @@ def _take_whole(
     follow += _intents_of_members(view, found, event.now_ms)
     if found.status_code or event.partition in view.reduction(event.topic):
         follow.append(ReductionDue(event.now_ms, event.topic))
-    taken = (PartitionChanged(partition, found, cause, is_found=True), *_strays_join(view, found))
+    taken = (PartitionChanged(partition, found, cause, is_found=True), *strays_join(view, found)[0])
     return Decision((*records, *taken), expand=tuple(follow))
 
 

@@ -149,7 +149,7 @@ def _accept(view: ClusterView, partition: Partition, target: Replicas, event: Al
     after = partition.but(move=move, leader_epoch=partition.leader_epoch + 1)
     void = drop_intents(view, partition, target, "member again")
     records, end = change(view, partition, after, void=void)
-    return Decision(records, _answer(end, move.origin))
+    return Decision(records, _answer(end, (end.move or move).origin))
 
 
 def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> Decision:
