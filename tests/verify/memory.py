@@ -24,9 +24,9 @@ def check_memory(rig: Rig, *, and_objects: bool) -> None:
     numbers = [number for name in names for number in state.topics[name].numbers]
     for number, replicas in zip(numbers, state.rows.replicas(numbers), strict=True):
         row = state.rows.read_uncached(number)
-        assert row is not None
-        assert not and_objects or row == state.rows[number]
-        assert row.replicas == replicas
+        assert row is not None, f"{number} has no row"
+        assert not and_objects or row == state.rows[number], f"columns have {row}, the object {state.rows[number]}"
+        assert row.replicas == replicas, f"columns have {row}, and the replicas {replicas}"
         at = stored.get(keys.state(row.topic, row.partition))
         if at is None or at[1] != state.versions.states[number] or (row.topic, row.partition) in state.problems:
             continue
