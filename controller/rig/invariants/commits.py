@@ -132,6 +132,7 @@ class CommitRules(Rules):
 def _has_begun(change: Change) -> bool:
     """Whether the move after this commit, if any, began in it: none ran before, or that one ended in it, too."""
     before, after = change.before, change.after
-    if before is None or before.move is None:
-        return True
-    return after.move != before.move and after.replicas == before.move.target
+    if before is None:
+        return False
+    move = before.move
+    return move is None or (after.move != move and after.replicas == move.target)
