@@ -62,6 +62,7 @@ COMPLETION: Final = Step(
     frozenset({"replicas", "leader"}), (1,), conditions.completes, needs_move=True, has_target=True, strays=True
 )
 STRAYS_JOINED: Final = Step(frozenset({"replicas"}), (1,), between=conditions.strays_joined)
+STRAYS_JOINED_OFFLINE: Final = attrs.evolve(STRAYS_JOINED, epochs=(0,))
 COMPLETED: Final = Step(frozenset({"target", "origin"}), (0,), needs_move=True, has_target=False, strays=True)
 CANCELLED: Final = Step(
     frozenset({"target", "origin", "isr"}),
@@ -99,6 +100,12 @@ def _isr_change(cause: object, before: PartitionState | None, now: PartitionStat
     return ISR_TOLD if told else DEAD_TAKEN_OUT
 
 
+def _other_replicas(cause: object, before: PartitionState | None, now: PartitionState) -> Step:
+    if cause != "isr outside replicas":
+        return COMPLETION
+    return STRAYS_JOINED_OFFLINE if now.status == 1 else STRAYS_JOINED
+
+
 def _replaced(cause: object, before: PartitionState | None, now: PartitionState) -> Step:
     same = cause == "deadline replaced" if before is None else now.target == before.target
     return DEADLINE if same else OVERRIDE
@@ -110,7 +117,7 @@ _STEPS: Final[Mapping[str, Step | Callable[[object, PartitionState | None, Parti
     "TargetSet": lambda cause, _, __: KAFKA_MOVE if cause == KAFKA_CAUSE else TARGET_SET,
     "TargetReplaced": _replaced,
     "ReplicasGrown": GROWTH,
-    "ReplicasChanged": lambda cause, _, __: STRAYS_JOINED if cause == "isr outside replicas" else COMPLETION,
+    "ReplicasChanged": _other_replicas,
     "TargetCleared": lambda cause, _, __: COMPLETED if cause == "completed" else CANCELLED,
     "IsrShrunk": SHRINK,
     "StatusChanged": STATUS_CHANGED,

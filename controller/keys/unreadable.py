@@ -30,8 +30,8 @@ TOPIC: Final = Unreadable(
 )
 STATE: Final = Unreadable(
     "state",
-    "at a takeover no replica is elected, moved or removed from the ISR there; later the key is overwritten with what "
-    "is known",
+    "at a takeover no replica is elected, moved, deleted or removed from the ISR there; later the key is overwritten "
+    "with what is known",
 )
 ELECTION: Final = Unreadable(
     "key of the election", "a controller that cannot tell from it whether it may lead stands by"

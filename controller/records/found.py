@@ -97,6 +97,7 @@ class BadKey(Record):
 
     def publish(self, to: Publication, token: object) -> None:
         if self.problem is None:
+            to.readable(self.topic)
             to.read_requests()  # a request may have waited for the topic, which is readable again or gone
         if not to.state.problems:
             to.everything_readable()

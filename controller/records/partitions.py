@@ -147,8 +147,6 @@ class PartitionChanged(Record):
             to.forget_reports(before.topic, before.partition, (*before.members, *before.isr))
             return
         to.partition(token, must_obey=self.must_obey)
-        if self.is_found:
-            to.readable(after)
         if after.move is not None and (after.move is not before.move or self.is_found):
             to.moving(after)
         if not before.has_state and after.has_state and not self.is_found and to.state.rows[token] is not None:

@@ -28,8 +28,8 @@ class Publication(Protocol):
     def purged_before(self, topic: str, partition: int) -> None:
         """A former controller purged the partition, perhaps without notifying the host."""
 
-    def readable(self, partition: Partition) -> None:
-        """The state key of the partition can be read again."""
+    def readable(self, topic: str) -> None:
+        """A key of the topic, or of one of its partitions, can be read again or is gone."""
 
     def everything_readable(self) -> None:
         """No key is unreadable any more."""

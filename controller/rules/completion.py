@@ -40,10 +40,11 @@ def change(
     first, joined = strays_join(view, before)
     if first:
         strays = tuple(b for b in joined.replicas if b not in (*before.replicas, *decided.replicas))
+        epoch = decided.leader_epoch + joined.leader_epoch - before.leader_epoch
         move = decided.move
         if move is not None and before.move is None and move.origin == before.replicas:
             move = attrs.evolve(move, origin=joined.replicas)
-        decided = decided.but(replicas=decided.replicas + strays, leader_epoch=decided.leader_epoch + 1, move=move)
+        decided = decided.but(replicas=decided.replicas + strays, leader_epoch=epoch, move=move)
         void = [record for record in void if record not in first]
         records, after = change(view, joined, decided, cause, is_found=is_found, void=void, dropped=dropped)
         return (*first, *records), after
@@ -56,15 +57,17 @@ def change(
 
 def strays_join(view: ClusterView, partition: Partition) -> tuple[tuple[Record, ...], Partition]:
     """ISR members outside R and T, as other programs may write them, join R. The leader epoch rises, as Kafka's brokers
-    heed no LeaderAndIsr without a new one. No records if there are none."""
+    heed no LeaderAndIsr without a new one. It does not where the partition is offline: no broker leads it, and the
+    members would refuse the older epoch of their delete intents. No records if there are none."""
     members = partition.members
     strays = () if partition.isr is members else tuple([b for b in partition.isr if b not in members])
     if not strays:
         return (), partition
-    after = partition.but(replicas=partition.replicas + strays, leader_epoch=partition.leader_epoch + 1)
+    after = partition.but(replicas=partition.replicas + strays)
     if partition.is_offline:  # all its members delete their logs
         intents = intend_deletion(view, after, strays)
     else:
+        after = after.but(leader_epoch=partition.leader_epoch + 1)
         intents = drop_intents(view, partition, strays, "member again")
     return (PartitionChanged(partition, after, "isr outside replicas"), *intents), after
 

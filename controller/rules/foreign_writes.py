@@ -278,18 +278,17 @@ def _take_whole(
     assert found is not None
     follow = [PartitionDue(event.now_ms, event.topic, event.partition), *missed(view, found, event.now_ms)]
     follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
-    follow += _intents_of_members(view, found, event.now_ms)
+    topic = view.topic(event.topic)
+    follow += () if topic is None else _intents_of_members(view, topic, found, event.now_ms)
     if found.status_code or event.partition in view.reduction(event.topic):
         follow.append(ReductionDue(event.now_ms, event.topic))
     taken = (PartitionChanged(partition, found, cause, is_found=True), *strays_join(view, found)[0])
     return Decision((*records, *taken), expand=tuple(follow))
 
 
-def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) -> list[Event]:
+def _intents_of_members(view: ClusterView, topic: Topic, partition: Partition, now_ms: int) -> list[Event]:
     """Check the members' intents: whether they are void is known now."""
-    topic = view.topic(partition.topic)
-    topic_id = "" if topic is None else topic.topic_id
-    found = (view.open_intent(broker, topic_id, partition.partition) for broker in partition.members)
+    found = (view.open_intent(broker, topic.topic_id, partition.partition) for broker in partition.members)
     return [IntentDue(now_ms, intent) for intent in found if intent is not None]
 
 
@@ -336,6 +335,8 @@ def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str |
     topic = event.found
     follow = [*follow_up(event.now_ms, topic, event.partitions)]
     follow += [lost for partition in event.partitions for lost in missed(view, partition, event.now_ms)]
+    for partition in event.partitions:
+        follow += _intents_of_members(view, topic, partition, event.now_ms)
     found = TopicFound(topic, event.partitions, event.configs, event.states)
     adopted = (KeyAdopted(event.at), KeyAdopted(event.config_at))
     # The id that the runtime gave to a topic of an older Kafka is written at once, since intents need it.

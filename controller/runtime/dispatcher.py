@@ -65,6 +65,7 @@ class Dispatcher:
         self._unheard: dict[int, set[int]] = {}  # brokers that have not answered for a partition created in this term
         self._log = array("Q")  # numbers of partitions whose metadata changed, in order
         self._log_from = 0  # position of its first entry
+        self._withheld: dict[str, dict[DeleteIntent, None]] = {}  # by topic, while a key is unreadable
         self._stopped: dict[int, PartitionMetadata] = {}  # for partitions in the log that end: their last metadata
         self._next_ms = 0  # no broker is due before, in `elapsed_ms`; 0: not known
         self.findings: dict[str, str] = {}
@@ -147,17 +148,13 @@ class Dispatcher:
         partitions may have been stopped before, and the intents of their members seemed void until now."""
         for partition in self._state.partitions_of(name):
             if partition.leader == LEADER_DURING_DELETE:
-                self._intended_of_members(partition, topic_id)
+                found = (self._state.open_intent(broker, topic_id, partition.partition) for broker in partition.members)
+                self.intended(intent for intent in found if intent is not None)
 
-    def readable_again(self, partition: Partition) -> None:
-        """The partition's state could not be read until now, so the intents of its members seemed void."""
-        topic = self._state.topic(partition.topic)
-        if partition.is_offline and topic is not None:
-            self._intended_of_members(partition, topic.topic_id)
-
-    def _intended_of_members(self, partition: Partition, topic_id: str) -> None:
-        found = [self._state.open_intent(broker_id, topic_id, partition.partition) for broker_id in partition.members]
-        self.intended(intent for intent in found if intent is not None)
+    def readable_again(self, topic: str) -> None:
+        """A key of the topic can be read again, or is gone: whether the intents that it kept waiting are void is known
+        now."""
+        self.intended(self._withheld.pop(topic, ()))
 
     def ask_again(self, broker_id: int) -> None:
         """Send a broker all its partitions again; its answer names those whose disk failed."""
@@ -226,13 +223,17 @@ class Dispatcher:
 
     def _standing(self, lane: Lane) -> list[DeleteIntent]:
         """The intents to send to the broker: open ones that are not void (a takeover may find void ones). An intent for
-        a partition without this member is never void."""
+        a partition without this member is never void. Those of which this cannot be known, as a key of the topic is
+        unreadable, are withheld: their broker may be a target since."""
         state, broker_id = self._state, lane.broker.broker_id
         rows, topics, open_intents = state.rows, state.topics, state.intents.by_replica(broker_id)
         standing: list[DeleteIntent] = []
         for slot, intent in lane.intents.items():
             found = open_intents.get(slot)
             if found is not intent and found != intent:
+                continue
+            if state.unreadable(intent.topic) or state.unreadable(intent.topic, intent.partition):
+                self._withheld.setdefault(intent.topic, {})[intent] = None
                 continue
             row, place = topics.get(intent.topic), intent.partition
             partition = rows[row.numbers[place]] if row is not None and 0 <= place < len(row.numbers) else None

@@ -106,8 +106,8 @@ class Publisher:
     def purged_before(self, topic: str, partition: int) -> None:
         self._services.notices.partition_purged(topic, partition)
 
-    def readable(self, partition: Partition) -> None:
-        self._dispatcher.readable_again(partition)
+    def readable(self, topic: str) -> None:
+        self._dispatcher.readable_again(topic)
 
     def everything_readable(self) -> None:
         self._dispatcher.everything_readable()

@@ -13,9 +13,10 @@ from kedge.controller.codec import keys
 from kedge.controller.host import Controller
 from kedge.controller.model.errors import InvalidReplicaAssignment, NotController, StaleBrokerEpoch
 from kedge.controller.model.requests import ElectionType, NewTopic
+from kedge.controller.model.values import TopicPartition
 from kedge.controller.rig import InvariantBroken, Rig
 from kedge.controller.rig.server import write
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, leave_alone, orders, running, settle
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, SIX, asked, leading, leave_alone, orders, running, settle
 
 
 def _half_way(rig: Rig) -> None:
@@ -163,6 +164,27 @@ def test_a_delete_intent_outlives_its_broker_and_its_controller() -> None:
     rig.mishaps.restart_broker(3)
     rig.until(lambda: rig.brokers[3].log(ORDERS) is None, what="3 has deleted")
     rig.mishaps.heal()
+    settle(rig)
+
+
+@pytest.mark.parametrize("broken", [keys.topic("orders"), keys.state("orders", 0)])
+def test_a_target_is_not_asked_to_delete_while_a_key_of_its_topic_is_unreadable(broken: str) -> None:
+    """A new controller finds the intent in its key, but cannot see that the broker is a target since."""
+    rig = Rig(**SIX)
+    rig.create_topic("orders", replicas=[list(BEFORE), list(BEFORE)], records=100)
+    first = leading(rig)
+    rig.network.cut(first.node_id, 3)
+    other = TopicPartition("orders", 1)
+    rig.reassign({ORDERS: [1, 2], other: [1, 2]})
+    rig.reassign({ORDERS: [1, 2, 3]})
+    assert [i.broker for intents in rig.committed.intents.values() for i in intents] == [3, 3]
+    rig.mishaps.break_key(broken)
+    rig.mishaps.kill_controller(first.node_id)
+    leading(rig)
+    rig.run(500)
+    assert rig.brokers[3].log(ORDERS) is not None
+    rig.mishaps.heal()
+    rig.until(lambda: rig.brokers[3].log(other) is None, what="3 has deleted the other")
     settle(rig)
 
 
