@@ -73,7 +73,8 @@ def run(options: argparse.Namespace) -> int:
 def _until_over(places: Mapping[str, Callable[[], Backend]], store: str, seconds: float) -> int:
     counts: dict[str, Counter[str]] = {name: Counter() for name in places}
     broken, end_s = "", time.monotonic() + seconds
-    while not broken and time.monotonic() < end_s:
+    while not broken and (left_s := end_s - time.monotonic()) > 0:
+        sys.stderr.write(f"a round begins, {left_s:.0f} s are left\n")
         for name, make in places.items():
             broken = broken or _round(make, counts[name])
     for name, counted in counts.items():

@@ -63,6 +63,8 @@ class Invariants(Rules):
             for name in known - set(self.committed.topics):
                 self._deleted(name)
             self.rig.operators.follow(commit)
+            if commit.sender == FOREIGN:
+                self.partitions.follow_foreign(changes)
             if self._enabled and commit.sender != FOREIGN and not commit.sender.startswith(_BROKER):
                 self._commits.fenced(commit, token, epoch)
                 self._commits.left_alone(commit, blind)
@@ -93,7 +95,7 @@ class Invariants(Rules):
         self._forget(tp)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.partitions.named.pop(tp, None)
+        self.partitions.forget(tp)
         if self.rig.operators.is_waited_for(tp):
             return
         self.rig.operators.unclean_asked.discard(tp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from ...codec import keys
@@ -19,11 +20,12 @@ _SKEW_MS_MAX: Final = 7_200_000  # between the clocks of controllers, which writ
 
 
 class PartitionRules(Rules):
-    """For all partitions; remembers the brokers that their leaders named."""
+    """For all partitions; remembers the brokers that their leaders and other programs named."""
 
     def __init__(self, rig: Parts) -> None:
         super().__init__(rig)
         self.named: dict[TopicPartition, dict[tuple[int, int], set[int]]] = {}  # by leader and partition epoch
+        self._foreign: dict[TopicPartition, set[int]] = {}  # in ISRs that other programs wrote
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
         epochs = (asked.leader_epoch, asked.partition_epoch)
@@ -33,6 +35,16 @@ class PartitionRules(Rules):
         """The brokers that the leader of this epoch named when it knew the partition as it is, or later."""
         named = self.named.get(tp, {}).items()
         return set().union(*(isr for (of, at), isr in named if of == leader_epoch and at >= partition_epoch))
+
+    def follow_foreign(self, changes: Iterable[Change]) -> None:
+        """Other programs wrote ISRs. Their members may join R by the next commit of a controller, which may have seen
+        one ISR and then another."""
+        for change in changes:
+            self._foreign.setdefault(change.tp, set()).update(change.after.isr)
+
+    def forget(self, tp: TopicPartition) -> None:
+        self.named.pop(tp, None)
+        self._foreign.pop(tp, None)
 
     def is_unclean(self, tp: TopicPartition) -> bool:
         """Whether a leader that is not in sync may be elected there."""
@@ -44,6 +56,7 @@ class PartitionRules(Rules):
     def check(self, change: Change) -> None:
         """A change that a controller committed. Raises InvariantBroken."""
         tp, before, after = change.tp, change.before, change.after
+        strays = self._foreign.pop(tp, set())
         said = f"{tp}: {words(before)} -> {words(after)} by {change.by.sender}"
         self.require(after.isr, 1, f"an empty isr: {said}")
         nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self.committed.deleting else (NO_LEADER,)
@@ -69,7 +82,7 @@ class PartitionRules(Rules):
         else:
             self._status(before, after, said)
         self._leadership(before, after, named, said)
-        self._membership(before, after, named, said)
+        self._membership(before, after, named, strays, said)
         self._target(before, after, named, said)
 
     def _status(self, before: Partition, after: Partition, said: str) -> None:
@@ -86,7 +99,7 @@ class PartitionRules(Rules):
         if now == OFFLINE and entry is not None and not entry.immediate:
             time_ms = self.rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
             is_over = time_ms >= self._retention_ms(before.topic)
-            may_end = is_over or self._is_empty(before.tp)
+            may_end = is_over or self._is_empty(before)
             self.require(may_end, 8, f"offline after {time_ms} ms, not empty: {said}")
 
     def _retention_ms(self, topic: str) -> int:
@@ -94,9 +107,13 @@ class PartitionRules(Rules):
         own = self.committed.retentions.get(topic, set())
         return min(own | self.committed.retention_defaults | (set() if own else {RETENTION_MS}))
 
-    def _is_empty(self, tp: TopicPartition) -> bool:
-        """Whether no acknowledged record is lost with it, or an unclean election may have lost them before."""
-        return self.rig.producers.acknowledged(tp) == 0 or self.is_unclean(tp)
+    def _is_empty(self, partition: Partition) -> bool:
+        """Whether no acknowledged record is lost with it. An unclean election may have lost them before: then the logs
+        of its ISR are empty."""
+        if self.rig.producers.acknowledged(partition.tp) == 0:
+            return True
+        logs = [self.rig.brokers[broker].log(partition.tp) for broker in partition.isr]
+        return self.is_unclean(partition.tp) and all(log is None or log.start_offset == log.end_offset for log in logs)
 
     def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         self.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
@@ -106,9 +123,9 @@ class PartitionRules(Rules):
         nobody = (NO_LEADER, LEADER_DURING_DELETE)
         self.require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
 
-    def _membership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
+    def _membership(self, before: Partition, after: Partition, named: set[int], strays: set[int], said: str) -> None:
         gained = set(after.replicas) - set(before.replicas)
-        self.require(gained <= named, 4, f"R gains {sorted(gained)}, not in sync: {said}")
+        self.require(gained <= named | strays, 4, f"R gains {sorted(gained)}, not in sync: {said}")
         lost = set(before.replicas) - set(after.replicas)
         if lost:
             grown = set(after.isr) if after.move is not None else set()
