@@ -71,6 +71,17 @@ class Bench:
             if not link.exists():
                 link.symlink_to(file.resolve())
         (self.folder / "setup.cfg").write_text(_settings(room))
+        self._forget_old_stats(checkout, room)
+
+    def _forget_old_stats(self, checkout: Path, room: Room) -> None:
+        """A mutant of a function that tests reach since would survive: what tests reach is measured once, and kept."""
+        stats = self._mutants / "mutmut-stats.json"
+        named = [checkout / name for name in (*LINKED, *room.tests)]
+        files = [
+            file for name in named for file in (name, *name.rglob("*")) if file.is_file() and file.suffix != ".pyc"
+        ]
+        if stats.exists() and any(file.stat().st_mtime > stats.stat().st_mtime for file in files):
+            stats.unlink()
 
     def run(self, names: Sequence[str]) -> int:
         """Try these mutants, or make all and try none if there are no names. Returns mutmut's exit code."""
