@@ -38,7 +38,7 @@ from tests.wire.served import DEADLINE_S, Served
 pytestmark = pytest.mark.slow
 
 TOPIC: Final = "orders"
-FAST, SLOW = "100MB", "2000"
+FAST, SLOW = "100MB", "1024"
 COMMAND: Final = (sys.executable, "-c", "from kedge.controller.cli.root import kedge; kedge()", "plan", "submit")
 OPERATORS: Final = {
     Resource(ResourceType.BROKER, "3"): {"leader.replication.throttled.rate": "777000"},
