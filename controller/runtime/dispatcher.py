@@ -63,9 +63,9 @@ class Dispatcher:
         self._lanes: dict[int, Lane] = {}
         self._busy: dict[int, Round] = {}  # callbacks that have not returned yet, also of brokers that left since
         self._unheard: dict[int, set[int]] = {}  # brokers that have not answered for a partition created in this term
+        self._withheld: dict[str, dict[DeleteIntent, None]] = {}  # by topic, while a key is unreadable
         self._log = array("Q")  # numbers of partitions whose metadata changed, in order
         self._log_from = 0  # position of its first entry
-        self._withheld: dict[str, dict[DeleteIntent, None]] = {}  # by topic, while a key is unreadable
         self._stopped: dict[int, PartitionMetadata] = {}  # for partitions in the log that end: their last metadata
         self._next_ms = 0  # no broker is due before, in `elapsed_ms`; 0: not known
         self.findings: dict[str, str] = {}

@@ -84,7 +84,8 @@ class Invariants(Rules):
         self.rig.operators.forget("topics", name)
         for key in [key for key in self.rig.foreign_fields if name in (keys.topic_of(key), topic_of_state(key))]:
             del self.rig.foreign_fields[key]
-        for tp in {*self.partitions.named, *self.rig.operators.unclean_asked, *self.rig.asked_targets}:
+        partitions = self.partitions
+        for tp in {*partitions.named, *partitions.foreign, *self.rig.operators.unclean_asked, *self.rig.asked_targets}:
             if tp.topic == name:
                 self._forget(tp)
 

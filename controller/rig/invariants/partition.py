@@ -25,7 +25,7 @@ class PartitionRules(Rules):
     def __init__(self, rig: Parts) -> None:
         super().__init__(rig)
         self.named: dict[TopicPartition, dict[tuple[int, int], set[int]]] = {}  # by leader and partition epoch
-        self._foreign: dict[TopicPartition, set[int]] = {}  # in ISRs that other programs wrote
+        self.foreign: dict[TopicPartition, set[int]] = {}  # in ISRs that other programs wrote
 
     def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
         epochs = (asked.leader_epoch, asked.partition_epoch)
@@ -40,11 +40,11 @@ class PartitionRules(Rules):
         """Other programs wrote ISRs. Their members may join R by the next commit of a controller, which may have seen
         one ISR and then another."""
         for change in changes:
-            self._foreign.setdefault(change.tp, set()).update(change.after.isr)
+            self.foreign.setdefault(change.tp, set()).update(change.after.isr)
 
     def forget(self, tp: TopicPartition) -> None:
         self.named.pop(tp, None)
-        self._foreign.pop(tp, None)
+        self.foreign.pop(tp, None)
 
     def is_unclean(self, tp: TopicPartition) -> bool:
         """Whether a leader that is not in sync may be elected there."""
@@ -56,7 +56,7 @@ class PartitionRules(Rules):
     def check(self, change: Change) -> None:
         """A change that a controller committed. Raises InvariantBroken."""
         tp, before, after = change.tp, change.before, change.after
-        strays = self._foreign.pop(tp, set())
+        strays = self.foreign.pop(tp, set())
         said = f"{tp}: {words(before)} -> {words(after)} by {change.by.sender}"
         self.require(after.isr, 1, f"an empty isr: {said}")
         nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self.committed.deleting else (NO_LEADER,)
