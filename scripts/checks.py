@@ -193,7 +193,7 @@ def run_all(run: Run, *options: str) -> None:
         table, step.failed = summary.rooms(BUILD / "coverage.json") if not code else (output, True)
         print(table)
     others = [f"tests/{name}" for name in folders if name not in (*TRACED, "benchmarks")]
-    run.pytest("other tests", *others, *options, workers=WORKERS + 3)
+    run.pytest("other tests", *others, *options, workers=WORKERS + 2)
     for version, program in pythons.ends().items():
         name = f"fast tests on Python {version}"
         try:

@@ -23,7 +23,7 @@ SIZE: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18
 BRIEF: Final = 16 * 1024  # bytes of a frame that is read in a millisecond or two
 _CLIENT_AT: Final = 10  # where the client id begins: behind key, version, correlation id and its own length
-_LONG: Final = 1000  # elements of an answer that takes longer
+LONG: Final = 1000  # elements of an answer that takes longer
 _compiling: Final = threading.Lock()
 
 Request = Any
@@ -177,17 +177,17 @@ def write_again(response: Any) -> bytes:
     return bytes(response.encode(header=True, framed=True))
 
 
-def is_long(answer: Any, room: int = _LONG) -> bool:
-    """Whether it has more elements than can be written in a moment."""
-    waiting = [answer]
-    while waiting and room >= 0:
+def length_of(answer: Any) -> int:
+    """The elements of all its lists, counted until there are more than `LONG`."""
+    waiting, length = [answer], 0
+    while waiting and length <= LONG:
         value = waiting.pop()
         if isinstance(value, Mapping):
             waiting += [each for each in value.values() if isinstance(each, list | tuple | Mapping)]
         elif isinstance(value, list | tuple):
-            room -= len(value)
-            waiting += [each for each in value[: max(room, 0)] if isinstance(each, list | tuple | Mapping)]
-    return room < 0
+            length += len(value)
+            waiting += [each for each in value[: max(LONG - length, 0)] if isinstance(each, list | tuple | Mapping)]
+    return length
 
 
 def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:

@@ -1,7 +1,8 @@
 """Long work on the loop of a gateway, in slices: other clients go on in between, however long a list is.
 
-* In each pass of the event loop, at most one long request continues, for `SLICE_S`. A client can send hundreds of long
-  requests at once. If each of them continued in every pass, a pass would take seconds.
+* In each pass of the event loop, long requests continue for `SLICE_S`: one of them, or some that need only a part of
+  it. A client can send hundreds of long requests at once. If each of them continued in every pass, a pass would take
+  seconds.
 * Clients take turns (`CLIENT`, `kedge.controller.runtime.turns`). The requests of one client continue in their order.
 """
 
@@ -49,9 +50,9 @@ async def in_parts(rows: Iterable[T]) -> AsyncIterator[list[T]]:
         yield part
 
 
-async def turn() -> None:
-    """Wait for the turn of this client. Then the caller may use the event loop for about `SLICE_S`."""
-    await _queue().turn()
+async def turn(part: float = 1.0) -> None:
+    """Wait for the turn of this client. Then the caller may use the event loop for about this part of `SLICE_S`."""
+    await _queue().turn(part)
 
 
 class _Queue:
@@ -60,11 +61,12 @@ class _Queue:
     def __init__(self) -> None:
         self._turns = Turns()
         self._is_called = False
+        self._left = 0.0  # of this pass's slice
 
-    async def turn(self) -> None:
+    async def turn(self, part: float) -> None:
         """It is the caller's turn."""
         waiting = asyncio.get_running_loop().create_future()
-        self._turns.add(CLIENT.get(), at_once(partial(_wake, waiting)))
+        self._turns.add(CLIENT.get(), at_once(partial(self._wake, waiting, part)))
         self._call()
         await waiting
 
@@ -74,14 +76,15 @@ class _Queue:
             asyncio.get_running_loop().call_soon(self._next)
 
     def _next(self) -> None:
-        self._is_called = False
-        self._turns.advance()
+        self._is_called, self._left = False, 1.0
+        while self._left > 0 and self._turns.advance():
+            pass
         self._call()
 
-
-def _wake(waiting: asyncio.Future[None]) -> None:
-    if not waiting.done():  # it may have been cancelled
-        waiting.set_result(None)
+    def _wake(self, waiting: asyncio.Future[None], part: float) -> None:
+        if not waiting.done():  # it may have been cancelled
+            waiting.set_result(None)
+            self._left -= part
 
 
 _QUEUES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue]] = WeakKeyDictionary()

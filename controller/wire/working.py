@@ -29,9 +29,10 @@ from .limits import LARGE, SHARES, Limits
 from .protocol import (
     API_VERSIONS,
     BRIEF,
+    LONG,
     Header,
     Request,
-    is_long,
+    length_of,
     questioned,
     read_request,
     readdressed,
@@ -100,7 +101,7 @@ class Work:
         room, most = self.room(), self._most(api)
         is_large = len(frame) > BRIEF
         if not is_large and len(frame) > _SMALL:
-            await turn()
+            await turn(len(frame) / BRIEF)
         count = await self.done(
             lambda: elements(api.messages.request, header.version, frame, most),
             client=session.holder,
@@ -154,10 +155,10 @@ class Work:
             raise
         if answer is None:
             return None
-        version, correlation_id, is_large = header.version, header.correlation_id, is_long(answer)
-        if not is_large and is_long(answer, FEW):
-            await turn()
-        return await done(lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_large)
+        version, correlation_id, length = header.version, header.correlation_id, length_of(answer)
+        if FEW < length <= LONG:
+            await turn(length / LONG)
+        return await done(lambda: write_answer(api.messages, version, correlation_id, answer), is_large=length > LONG)
 
     async def done(self, work: Callable[[], T], *, client: str, is_large: bool) -> T:
         """The result of `work`; in a thread where it is large, one at a time for each client."""

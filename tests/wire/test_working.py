@@ -212,6 +212,26 @@ def test_no_client_has_all_turns_of_an_api(api: Api) -> None:
     asyncio.run(run())
 
 
+def test_requests_that_need_a_part_of_a_slice_have_it_in_one_pass_of_the_loop() -> None:
+    """Otherwise a small answer would wait for as many passes as there are others before it."""
+
+    async def run() -> list[int]:
+        passes: list[int] = []
+
+        async def work(part: float) -> None:
+            await slices.turn(part)
+            passes.append(now)
+
+        now = 0
+        many = [asyncio.ensure_future(work(part)) for part in (0.4, 0.4, 0.4, 1.0, 0.1)]
+        while not all(task.done() for task in many):
+            now += 1
+            await asyncio.sleep(0)
+        return [each - passes[0] for each in passes]
+
+    assert asyncio.run(run()) == [0, 0, 0, 1, 2]
+
+
 # --- logins and orders
 
 
