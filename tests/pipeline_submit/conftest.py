@@ -40,7 +40,7 @@ def living(request: pytest.FixtureRequest) -> Iterator[Living]:
     keys = range(2**15) if getattr(request, "param", "") == "kedge" else KAFKAS_KEYS
     with Living(RACKS, keys=keys) as opened:
         opened.topic("orders", LAYOUT)
-        fill(opened.bootstrap, "orders", len(LAYOUT), 20)
+        fill(opened.bootstrap, "orders", len(LAYOUT), 5)
         yield opened
 
 

@@ -11,11 +11,14 @@ from typing import Any, Final
 from click.testing import Result
 from kafka import KafkaProducer
 
+from kedge.controller.cli.kafka import Endpoint, connected
 from kedge.controller.cli.kafka.cluster import Cluster
 from kedge.controller.cli.kafka.errors import Refused
 from kedge.controller.cli.kafka.values import Resource, ResourceType, Source
 from kedge.controller.model.values import TopicPartition
+from kedge.pipeline.submit.cluster import Replica
 from tests.kit.commands import plan as run
+from tests.kit.waiting import until
 from tests.wire.served import DEADLINE_S
 
 RACKS: Final = {1: "a", 2: "b", 3: "c", 4: "a"}
@@ -54,12 +57,32 @@ def targets(plan: Path, kind: str = "") -> dict[TopicPartition, tuple[int, ...]]
 
 
 def fill(servers: str, topic: str, partitions: int, records: int) -> None:
-    """Records of 10 kB in each partition, acknowledged by all replicas."""
+    """Records of 10 kB in each partition, acknowledged by all replicas, of which the brokers have reported the sizes:
+    by these a plan is cut into waves."""
     producer = KafkaProducer(bootstrap_servers=servers.split(","), acks="all")
     sent = [producer.send(topic, value=_RECORD, partition=p) for p in range(partitions) for _ in range(records)]
     for each in sent:
         each.get(DEADLINE_S)
     producer.close()
+    with connected(Endpoint(servers)) as cluster:
+        until(lambda: reported(cluster, topic, records * len(_RECORD)) == partitions)
+
+
+def reported(cluster: Cluster, topic: str, size: int) -> int:
+    """Number of partitions of which every replica has at least this many bytes."""
+    found = sizes(cluster)
+    partitions = cluster.topics([topic])[topic].partitions
+    return sum(all(found.get(((topic, p.index), b), 0) >= size for b in p.replicas) for p in partitions)
+
+
+def sizes(cluster: Cluster) -> dict[Replica, int]:
+    """Bytes of every replica."""
+    return {
+        ((tp.topic, tp.partition), broker): each.size
+        for broker in cluster.brokers()
+        for tp, places in cluster.log_dirs(broker).replicas.items()
+        for each in places
+    }
 
 
 def objects(result: Result) -> list[Any]:

@@ -26,6 +26,7 @@ from tests.pipeline_submit.served import (
     LAYOUT,
     RACKS,
     exported,
+    fill,
     objects,
     replicas,
     targets,
@@ -122,6 +123,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
     throttle(cluster, OPERATORS)
+    fill(living.bootstrap, TOPIC, len(LAYOUT), 15)  # a wave takes minutes
     plan = exported(tmp_path, living.bootstrap, "--throttle", SLOW)
     before = replicas(cluster, TOPIC)
     process = begin(living, plan)

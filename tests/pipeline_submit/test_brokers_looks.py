@@ -16,10 +16,9 @@ from kedge.pipeline import Brokers, Gathered, from_brokers
 from kedge.pipeline.brokers.submitting import by_brokers
 from kedge.pipeline.errors import BadInput
 from kedge.pipeline.submit import Event, Options, submit
-from kedge.pipeline.submit.cluster import Replica
 from kedge.pipeline.submit.exported import read_export
 from tests.kit.waiting import until
-from tests.pipeline_submit.served import LAYOUT, exported, replicas, wanted
+from tests.pipeline_submit.served import LAYOUT, exported, replicas, sizes, wanted
 from tests.wire.living import Living
 
 pytestmark = pytest.mark.slow
@@ -54,7 +53,6 @@ def test_progress_is_by_the_sizes_of_logs(
 ) -> None:
     """Of the brokers that send and receive. They copy slowly until a reading shows a part of the bytes."""
     monkeypatch.setattr("kedge.pipeline.submit.measuring.READ_S", 0.2)
-    until(lambda: all(size > 0 for size in sizes(cluster).values()))  # the brokers have reported them
     wave = read_export(plan).waves[0]
     whole = sum(sizes(cluster)[move.name, move.before[0]] * len(move.added) for move in wave.moves)
     living.cluster.copying.rate_bytes_s = 2_000
@@ -70,16 +68,6 @@ def test_progress_is_by_the_sizes_of_logs(
     assert (first.copied, first.to_copy) == (0, whole)
     assert any(map(is_between, others))
     assert {copy.to_copy for copy in others} == {whole}
-
-
-def sizes(cluster: Cluster) -> dict[Replica, int]:
-    """Bytes of every replica."""
-    return {
-        ((tp.topic, tp.partition), broker): each.size
-        for broker in cluster.brokers()
-        for tp, places in cluster.log_dirs(broker).replicas.items()
-        for each in places
-    }
 
 
 class Silent(Cluster):
