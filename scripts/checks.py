@@ -207,12 +207,12 @@ def run_all(run: Run, *options: str) -> None:
 def arguments() -> tuple[argparse.Namespace, list[str]]:
     parser = argparse.ArgumentParser(
         prog="scripts/test",
-        description="Run the checks: ruff, mypy, and the tests of eleven minutes.",
+        description="Run the checks: ruff, mypy, and the tests of 10 to 15 minutes.",
         allow_abbrev=False,  # what is not spelled out belongs to pytest
         epilog="With paths or options of pytest, run only pytest with them: scripts/test tests/stores -k session",
     )
     parser.add_argument("--fast", action="store_true", help="Only the fast tests: a good minute.")
-    parser.add_argument("--all", action="store_true", help="All tests, two Pythons, coverage: 45 minutes.")
+    parser.add_argument("--all", action="store_true", help="All tests, two Pythons, coverage: 35 to 65 minutes.")
     parser.add_argument("--no-servers", action="store_true", help="Leave out the tests that need a real server.")
     return parser.parse_known_args()
 
