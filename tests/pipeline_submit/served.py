@@ -65,14 +65,8 @@ def fill(servers: str, topic: str, partitions: int, records: int) -> None:
         each.get(DEADLINE_S)
     producer.close()
     with connected(Endpoint(servers)) as cluster:
-        until(lambda: reported(cluster, topic, records * len(_RECORD)) == partitions)
-
-
-def reported(cluster: Cluster, topic: str, size: int) -> int:
-    """Number of partitions of which every replica has at least this many bytes."""
-    found = sizes(cluster)
-    partitions = cluster.topics([topic])[topic].partitions
-    return sum(all(found.get(((topic, p.index), b), 0) >= size for b in p.replicas) for p in partitions)
+        filled = {((topic, tp.partition), b) for tp, brokers in replicas(cluster, topic).items() for b in brokers}
+        until(lambda: filled <= {one for one, size in sizes(cluster).items() if size >= records * len(_RECORD)})
 
 
 def sizes(cluster: Cluster) -> dict[Replica, int]:
